@@ -1,0 +1,1 @@
+"""Modelyard: LLM inference on Amazon EKS as code."""
