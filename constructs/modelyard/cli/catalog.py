@@ -1,0 +1,154 @@
+"""`modelyard catalog`: the dated facts that plans rest on."""
+
+from __future__ import annotations
+
+from enum import StrEnum
+from typing import Annotated, Any
+
+import typer
+
+from modelyard.cli.printing import console, dollars, print_json, table
+from modelyard.cli.workspace import ENVIRONMENTS, EnvironmentsOption, Output, OutputOption, environment_path
+from modelyard.engines import releases
+from modelyard.findings import Finding
+from modelyard.hardware import accelerators, instance_types
+from modelyard.planning.architecture import architectures
+from modelyard.planning.weights import checkpoint_size, parameters
+from modelyard.spec import load_environment
+
+_HELP = """List what is known: accelerators, instances, models or engines.
+
+\b
+  modelyard catalog accelerators
+  modelyard catalog instances --env prod          prices of that environment's region
+  modelyard catalog models --output json
+"""
+
+_REGION = "us-east-1"
+
+
+class Topic(StrEnum):
+    accelerators = "accelerators"
+    instances = "instances"
+    models = "models"
+    engines = "engines"
+
+
+def register(app: typer.Typer) -> None:
+    app.command(help=_HELP)(catalog)
+
+
+def catalog(
+    topic: Annotated[Topic, typer.Argument(help="What to list.")] = Topic.accelerators,
+    env: Annotated[
+        str | None, typer.Option("--env", "-e", metavar="NAME", help=f"Region of prices; default {_REGION}.")
+    ] = None,
+    environments: EnvironmentsOption = ENVIRONMENTS,
+    output: OutputOption = Output.table,
+) -> int:
+    region = _REGION
+    if env:
+        path = environment_path(environments, env)
+        environment = None if isinstance(path, Finding) else load_environment(path)[0]
+        if environment is None:
+            raise typer.BadParameter(
+                f"environment '{env}' cannot be read; run `modelyard validate --env {env}`"
+            )
+        region = environment.region
+    rows = {
+        Topic.accelerators: _accelerators,
+        Topic.instances: lambda: _instances(region),
+        Topic.models: _models,
+        Topic.engines: _engines,
+    }[topic]()
+    if output is Output.json:
+        print_json(
+            "Catalog",
+            topic=str(topic),
+            **({"region": region} if topic is Topic.instances else {}),
+            items=rows,
+        )
+        return 0
+    columns = list(rows[0])
+    numbers = [column for column in columns if any(isinstance(row[column], int | float) for row in rows)]
+    out = console()
+    title = f"{topic} in {region}, on demand" if topic is Topic.instances else str(topic)
+    out.print(
+        table(
+            title,
+            columns,
+            ([_shown(column, row[column]) for column in columns] for row in rows),
+            right=numbers,
+        )
+    )
+    return 0
+
+
+def _shown(column: str, value: Any) -> str:
+    if column == "usdPerHour":
+        return dollars(value) if value is not None else "-"
+    return "-" if value is None else f"{value:,.1f}" if isinstance(value, float) else str(value)
+
+
+def _accelerators() -> list[dict[str, Any]]:
+    return [
+        {
+            "name": a.name,
+            "product": a.product,
+            "memoryGiB": round(a.memory.in_gib, 1),
+            "usableGiB": round(a.usable.in_gib, 2),
+            "computeCapability": ".".join(map(str, a.compute_capability)) if a.compute_capability else None,
+            "coresPerDevice": a.cores,
+            "resource": a.resource,
+            "instanceTypes": ", ".join(
+                sorted(t.name for t in instance_types().values() if t.accelerator == a and not t.unsupported)
+            ),
+        }
+        for a in accelerators().values()
+    ]
+
+
+def _instances(region: str) -> list[dict[str, Any]]:
+    return [
+        {
+            "type": t.name,
+            "accelerator": t.accelerator.name,
+            "count": t.accelerator_count,
+            "vcpu": t.vcpu,
+            "memoryGiB": round(t.memory.in_gib),
+            "nvmeGB": t.local_nvme_gb,
+            "efa": t.efa_interfaces,
+            "usdPerHour": t.price(region).usd_per_hour,
+            "priceSource": t.price(region).source,
+            "note": t.unsupported or "",
+        }
+        for t in instance_types().values()
+    ]
+
+
+def _models() -> list[dict[str, Any]]:
+    return [
+        {
+            "model": arch.model_id,
+            "architecture": arch.architecture,
+            "parametersB": round(parameters(arch).total / 1e9, 2),
+            "quantization": arch.quantization.method if arch.quantization else "16 bit",
+            "checkpointGiB": round(checkpoint_size(arch).in_gib, 1),
+            "maxLength": arch.max_position,
+            "gated": "yes" if arch.gated else "",
+        }
+        for arch in architectures().values()
+    ]
+
+
+def _engines() -> list[dict[str, Any]]:
+    return [
+        {
+            "engine": r.engine,
+            "version": r.version,
+            "image": r.image,
+            "architectures": len(r.architectures),
+            "flags": len(r.flags),
+        }
+        for r in releases()
+    ]

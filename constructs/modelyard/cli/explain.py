@@ -1,0 +1,172 @@
+"""`modelyard explain`: why a model runs as it does, or what a finding's code means."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+import typer
+
+from modelyard.cli.plan import model_json
+from modelyard.cli.printing import console, dollars, finding_json, print_findings, print_json, seconds, table
+from modelyard.cli.workspace import (
+    ENVIRONMENTS,
+    MODELS,
+    EnvironmentsOption,
+    EnvOption,
+    ModelsOption,
+    Output,
+    OutputOption,
+    open_workspace,
+)
+from modelyard.findings import CHECKS, Check, Finding, Severity
+from modelyard.planning import ModelPlan, Plan
+
+_HELP = """Explain a model (memory ledger, placement, rollout, start-up, cost) or a finding's code.
+
+\b
+  modelyard explain qwen3-32b-fp8 --env prod
+  modelyard explain KV001
+"""
+
+
+def register(app: typer.Typer) -> None:
+    app.command(help=_HELP)(explain)
+
+
+def explain(
+    what: Annotated[str, typer.Argument(metavar="MODEL|CODE", help="Name of a model, or code of a finding.")],
+    env: EnvOption = "local",
+    models: ModelsOption = MODELS,
+    environments: EnvironmentsOption = ENVIRONMENTS,
+    output: OutputOption = Output.table,
+) -> int:
+    if (check := CHECKS.get(what.upper())) is not None:
+        _explain_check(check, output)
+        return 0
+    workspace = open_workspace(models, environments, env)
+    planned = workspace.plan()
+    if what not in workspace.catalogue.models:
+        raise typer.BadParameter(
+            f"no model or code '{what}'; models are {', '.join(workspace.catalogue.models) or 'none'}, "
+            f"codes {', '.join(CHECKS)}"
+        )
+    if planned is None:
+        print_findings(workspace.findings)
+        return 1
+    file = workspace.catalogue.sources[what].file
+    about = [
+        f
+        for f in planned.findings
+        if f.subject == what or (f.location is not None and f.location.file == file)
+    ]
+    model = next((model for model in planned.models if model.name == what), None)
+    if output is Output.json:
+        print_json(
+            "Explanation",
+            environment=env,
+            model=model_json(model) if model else None,
+            rejectedInstanceTypes=[vars(r) for r in model.placement.rejections] if model else [],
+            findings=[finding_json(finding) for finding in about],
+        )
+    else:
+        if model:
+            _explain_model(model, planned, about)
+        print_findings(about)
+    return 1 if any(finding.level is Severity.ERROR for finding in about) else 0
+
+
+def _explain_check(check: Check, output: Output) -> None:
+    if output is Output.json:
+        print_json("Check", **vars(check))
+        return
+    out = console()
+    out.print(f"{check.code} ({check.severity}): {check.title}\n", style="bold")
+    out.print(f"{check.cause}\n\nFix: {check.fix}", soft_wrap=True)
+
+
+def _explain_model(model: ModelPlan, planned: Plan, about: list[Finding]) -> None:
+    out = console()
+    serving, ledger, placement = model.serving, model.serving.ledger, model.placement
+    arch = serving.arch
+    out.print(f"{model.name} in {planned.environment.name}\n", style="bold")
+    per = "GPU" if serving.accelerator.vendor == "nvidia" else "NeuronCore"
+    need = ledger.kv_need(serving.max_model_len)
+    rows = [
+        (
+            f"memory of one {per}",
+            str(ledger.total),
+            f"{serving.accelerator.product}, {serving.accelerator.usable_source}",
+        ),
+        ("budget", str(ledger.budget), f"utilization {ledger.request.gpu_memory_utilization:g}"),
+        ("- weights", str(ledger.weights), _weights_note(model)),
+        ("- adapters", str(ledger.adapters), f"{len(model.model.adapters)} LoRA slots"),
+        (
+            "- peak activation",
+            str(ledger.activation),
+            f"{serving.max_num_batched_tokens} tokens, {serving.max_num_seqs} sequences a batch",
+        ),
+        ("- outside torch", str(ledger.non_torch), "driver and NCCL buffers"),
+        ("- CUDA graphs", str(ledger.cuda_graphs), f"{arch.layers} layers"),
+        ("= KV cache", str(ledger.kv_cache), f"{ledger.kv_tokens(serving.max_model_len):,} tokens"),
+        (
+            "one full request",
+            str(need),
+            f"{serving.max_model_len} tokens; {ledger.concurrency(serving.max_model_len):.1f} fit at once",
+        ),
+    ]
+    out.print(table("Memory", ("", "AMOUNT", "FROM"), rows, right=("AMOUNT",)))
+    region = planned.environment.region
+    out.print(
+        table(
+            f"Instance types of pool {placement.pool_name}",
+            ("TYPE", "$/h", "VERDICT"),
+            [
+                *(
+                    (i.name, dollars(i.price(region).usd_per_hour), "admits the pod")
+                    for i in placement.instance_types
+                ),
+                *((r.instance_type, "", r.reason) for r in placement.rejections),
+            ],
+            right=("$/h",),
+        )
+    )
+    zones = planned.environment.pool_zones(placement.pool)
+    facts = [
+        ("engine", f"{serving.release.engine} {serving.release.version}, {serving.release.image}"),
+        ("architecture", f"{arch.architecture}: {arch.source}"),
+        (
+            "pod",
+            f"{model.pod.accelerators} {serving.accelerator.resource}, {model.pod.cpu_milli / 1000:g} CPU, {model.pod.memory} of which {model.pod.shm} shared memory",
+        ),
+        ("zones", f"{', '.join(zones)}; {'replicas spread over them' if model.zonal else 'not spread'}"),
+        ("rollout", _rollout_note(model)),
+        (
+            "cold start",
+            f"about {seconds(model.startup.cold)}: node {seconds(model.startup.node)}, image {seconds(model.startup.image)}, weights {seconds(model.startup.load)}, compilation {seconds(model.startup.compile)}; first download {seconds(model.startup.fetch)}",
+        ),
+        ("start-up budget", f"{seconds(model.startup.budget)}, then the container is restarted"),
+        ("drain", f"{model.model.drain} s for running requests"),
+        (
+            "cost",
+            f"{dollars(model.cost.floor)} to {dollars(model.cost.ceiling)} an hour on {model.cost.nodes_floor} to {model.cost.nodes_ceiling} nodes, {model.cost.idle_accelerators} accelerators idle",
+        ),
+    ]
+    for name, text in facts:
+        out.print(f"{name:<16} {text}", soft_wrap=True)
+    silent = sorted(set(CHECKS) - {finding.code for finding in about})
+    out.print(f"{'checks passed':<16} {', '.join(silent)}\n", soft_wrap=True)
+
+
+def _weights_note(model: ModelPlan) -> str:
+    serving = model.serving
+    stored = f"{serving.arch.quantization.method}" if serving.arch.quantization else "16 bit"
+    return f"{stored}, split over {serving.tensor_parallel}" if serving.tensor_parallel > 1 else stored
+
+
+def _rollout_note(model: ModelPlan) -> str:
+    if model.rollout.strategy == "surge":
+        return "surge: the new replica starts before the old one stops"
+    away = (
+        f"; the endpoint is away for about {seconds(model.startup.cold)}" if model.rollout.interrupts else ""
+    )
+    return f"in-place: the old replica stops first, because the pool has no spare accelerators{away}"

@@ -1,0 +1,59 @@
+"""Entry point: the typer application and its exit codes.
+
+0: fine, or nothing to change. 1: findings, or a failure. 2: changes, with `render --detailed-exitcode`. 64: usage.
+"""
+
+from __future__ import annotations
+
+import sys
+from importlib.metadata import version
+from typing import Annotated
+
+import typer
+
+from modelyard.cli import catalog, explain, plan, render, schema, validate
+from modelyard.cli.workspace import CommandError
+
+EX_USAGE = 64
+
+app = typer.Typer(
+    name="modelyard",
+    help="LLM inference on Amazon EKS as code: three lines of YAML to a planned, priced and deployed endpoint.",
+    no_args_is_help=True,
+    rich_markup_mode=None,
+    pretty_exceptions_enable=False,
+    context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 110},
+)
+for module in (validate, plan, render, explain, catalog, schema):
+    module.register(app)
+
+
+def _print_version(wanted: bool) -> None:
+    if wanted:
+        typer.echo(f"modelyard {version('modelyard')}")
+        raise typer.Exit
+
+
+@app.callback()
+def _options(
+    show_version: Annotated[
+        bool, typer.Option("--version", callback=_print_version, is_eager=True, help="Print the version.")
+    ] = False,
+) -> None:
+    pass
+
+
+def main() -> None:
+    """Run the command and exit with its code."""
+    command = typer.main.get_command(app)
+    try:
+        code = command.main(standalone_mode=False)
+    except CommandError as error:
+        typer.echo(f"modelyard: {error}", err=True)
+        sys.exit(1)
+    except typer.TyperException as error:
+        typer.echo(f"modelyard: {error} (modelyard --help lists the commands)", err=True)
+        sys.exit(EX_USAGE)
+    except (typer.Abort, KeyboardInterrupt):
+        sys.exit(130)
+    sys.exit(code if isinstance(code, int) else 0)

@@ -1,0 +1,200 @@
+"""`modelyard plan`: what an environment will run, where, for how much, and what could go wrong."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import typer
+
+from modelyard.cli.printing import (
+    console,
+    dollars,
+    finding_json,
+    print_findings,
+    print_json,
+    seconds,
+    table,
+)
+from modelyard.cli.workspace import (
+    ENVIRONMENTS,
+    MODELS,
+    EnvironmentsOption,
+    EnvOption,
+    ModelsOption,
+    Output,
+    OutputOption,
+    open_workspace,
+)
+from modelyard.hardware import platform_facts
+from modelyard.planning import ModelPlan, Plan
+
+_HELP = """Show what an environment runs: accelerators, memory, rollout, start-up, quota and cost.
+
+\b
+  modelyard plan --env prod
+  modelyard plan --env dev --output json | jq .cost
+"""
+
+
+def register(app: typer.Typer) -> None:
+    app.command(help=_HELP)(plan)
+
+
+def plan(
+    env: EnvOption = "local",
+    models: ModelsOption = MODELS,
+    environments: EnvironmentsOption = ENVIRONMENTS,
+    output: OutputOption = Output.table,
+) -> int:
+    workspace = open_workspace(models, environments, env)
+    planned = workspace.plan()
+    if planned is None:
+        if output is Output.json:
+            print_json("Plan", environment=env, findings=[finding_json(f) for f in workspace.findings])
+        else:
+            print_findings(workspace.findings)
+        return 1
+    if output is Output.json:
+        print_json("Plan", **plan_json(planned))
+    else:
+        _print_plan(planned)
+    return 0 if planned.deployable else 1
+
+
+def _print_plan(planned: Plan) -> None:
+    environment = planned.environment
+    out = console()
+    out.print(
+        table(
+            f"{environment.name}: {len(planned.models)} models, account {environment.account}, {environment.region}",
+            (
+                "MODEL",
+                "RUNS ON",
+                "POOL / INSTANCE",
+                "ENGINE",
+                "MAX LEN",
+                "FULL-LENGTH",
+                "WEIGHTS",
+                "KV CACHE",
+                "REPLICAS",
+                "ROLLOUT",
+                "COLD START",
+                "$/h",
+            ),
+            (_row(model) for model in planned.models),
+            right=("MAX LEN", "FULL-LENGTH", "WEIGHTS", "KV CACHE", "$/h"),
+        )
+    )
+    month = platform_facts().hours_per_month
+    out.print(
+        f"Cost on demand: {dollars(planned.floor)} to {dollars(planned.ceiling)} an hour, "
+        f"{dollars(planned.floor * month)} to {dollars(planned.ceiling * month)} a month."
+        + (f" Not in the sum, no public price: {', '.join(planned.unpriced)}." if planned.unpriced else ""),
+        soft_wrap=True,
+    )
+    out.print("Memory is per accelerator core; FULL-LENGTH is how many requests of MAX LEN run at once.\n")
+    if planned.quotas:
+        out.print(
+            table(
+                "vCPU quotas needed",
+                ("CODE", "QUOTA", "NEEDED", "ACCOUNT HAS"),
+                (
+                    (
+                        need.code,
+                        need.name,
+                        str(need.needed_vcpu),
+                        "not stated" if need.available is None else str(need.available),
+                    )
+                    for need in planned.quotas
+                ),
+                right=("NEEDED", "ACCOUNT HAS"),
+            )
+        )
+    for item in planned.acknowledged:
+        out.print(
+            f"accepted {item.finding.code} {item.finding.subject}: {item.finding.message} ({item.reason})",
+            soft_wrap=True,
+        )
+    print_findings(planned.findings)
+
+
+def _row(model: ModelPlan) -> tuple[str, ...]:
+    serving = model.serving
+    replicas = model.model.replicas
+    cost = model.cost
+    price = (
+        dollars(cost.floor)
+        if cost.floor == cost.ceiling
+        else f"{dollars(cost.floor)}-{dollars(cost.ceiling).removeprefix('$')}"
+    )
+    return (
+        model.name,
+        f"{serving.accelerator.name}:{serving.count}",
+        f"{model.placement.pool_name} / {model.placement.cheapest.name}",
+        f"{serving.release.engine} {serving.release.version}",
+        str(serving.max_model_len),
+        f"{serving.ledger.concurrency(serving.max_model_len):.1f}",
+        str(serving.ledger.weights),
+        str(serving.ledger.kv_cache),
+        str(replicas.min) if replicas.min == replicas.max else f"{replicas.min}-{replicas.max}",
+        model.rollout.strategy,
+        seconds(model.startup.cold),
+        price,
+    )
+
+
+def plan_json(planned: Plan) -> dict[str, Any]:
+    """The plan as data; amounts of memory in GiB, money in US dollars an hour, times in seconds."""
+    return {
+        "environment": planned.environment.name,
+        "deployable": planned.deployable,
+        "models": [model_json(model) for model in planned.models],
+        "cost": {
+            "floorUsdPerHour": round(planned.floor, 4),
+            "ceilingUsdPerHour": round(planned.ceiling, 4),
+            "unpriced": list(planned.unpriced),
+        },
+        "quotas": [
+            {"code": n.code, "name": n.name, "neededVcpu": n.needed_vcpu, "availableVcpu": n.available}
+            for n in planned.quotas
+        ],
+        "acknowledged": [{**finding_json(a.finding), "reason": a.reason} for a in planned.acknowledged],
+        "findings": [finding_json(finding) for finding in planned.findings],
+    }
+
+
+def model_json(model: ModelPlan) -> dict[str, Any]:
+    serving, ledger = model.serving, model.serving.ledger
+    return {
+        "name": model.name,
+        "accelerator": serving.accelerator.name,
+        "count": serving.count,
+        "pool": model.placement.pool_name,
+        "instanceTypes": [instance.name for instance in model.placement.instance_types],
+        "engine": serving.release.engine,
+        "engineVersion": serving.release.version,
+        "image": serving.release.image,
+        "tensorParallel": serving.tensor_parallel,
+        "maxModelLen": serving.max_model_len,
+        "maxNumSeqs": serving.max_num_seqs,
+        "maxNumBatchedTokens": serving.max_num_batched_tokens,
+        "concurrency": round(ledger.concurrency(serving.max_model_len), 2),
+        "memoryGiB": {
+            "total": round(ledger.total.in_gib, 2),
+            "budget": round(ledger.budget.in_gib, 2),
+            "weights": round(ledger.weights.in_gib, 2),
+            "adapters": round(ledger.adapters.in_gib, 2),
+            "activation": round(ledger.activation.in_gib, 2),
+            "nonTorch": round(ledger.non_torch.in_gib, 2),
+            "cudaGraphs": round(ledger.cuda_graphs.in_gib, 2),
+            "kvCache": round(ledger.kv_cache.in_gib, 2),
+        },
+        "replicas": {"min": model.model.replicas.min, "max": model.model.replicas.max},
+        "rollout": {"strategy": model.rollout.strategy, "interrupts": model.rollout.interrupts},
+        "startup": {"coldSeconds": model.startup.cold, "budgetSeconds": model.startup.budget},
+        "cost": {
+            "floorUsdPerHour": model.cost.floor,
+            "ceilingUsdPerHour": model.cost.ceiling,
+            "idleAccelerators": model.cost.idle_accelerators,
+        },
+    }

@@ -1,0 +1,87 @@
+"""How the command speaks: data on standard output, findings and progress on standard error."""
+
+from __future__ import annotations
+
+import json
+import sys
+from collections.abc import Iterable, Sequence
+from typing import Any
+
+from rich import box
+from rich.console import Console
+from rich.table import Table
+from rich.text import Text
+
+from modelyard.findings import Finding, Severity
+
+SCHEMA_VERSION = 1
+_PIPE_WIDTH = 160  # rich assumes 80 columns where there is no terminal, and would cut tables for logs
+
+
+def console(*, stderr: bool = False) -> Console:
+    """A console that honours NO_COLOR and FORCE_COLOR, and never wraps a table for a pipe."""
+    stream = sys.stderr if stderr else sys.stdout
+    return Console(stderr=stderr, width=None if stream.isatty() else _PIPE_WIDTH, highlight=False)
+
+
+def print_json(kind: str, **content: Any) -> None:
+    """One document with its kind and version; keys in the given order."""
+    typed = {"schemaVersion": SCHEMA_VERSION, "kind": kind, **content}
+    sys.stdout.write(json.dumps(typed, indent=2, ensure_ascii=False) + "\n")
+
+
+def table(
+    title: str, columns: Sequence[str], rows: Iterable[Sequence[str]], *, right: Sequence[str] = ()
+) -> Table:
+    """A plain table; columns named in `right` hold numbers."""
+    result = Table(title=title, title_justify="left", title_style="bold", box=box.SIMPLE_HEAD, pad_edge=False)
+    for position, column in enumerate(columns):
+        result.add_column(
+            column, justify="right" if column in right else "left", overflow="fold", no_wrap=position == 0
+        )
+    for row in rows:
+        result.add_row(*(Text(cell) for cell in row))
+    return result
+
+
+_STYLES = {Severity.ERROR: "bold red", Severity.WARNING: "yellow"}
+
+
+def print_findings(findings: Iterable[Finding]) -> None:
+    """One line a finding: place, code, level, message; the fix below it."""
+    out = console(stderr=True)
+    for finding in findings:
+        place = (
+            f"{finding.location} " if finding.location else f"{finding.subject} " if finding.subject else ""
+        )
+        line = Text(place)
+        line.append(f"{finding.code} {finding.level}", style=_STYLES[finding.level])
+        line.append(f": {finding.message}\n    {finding.fix}")
+        out.print(line, soft_wrap=True)
+
+
+def finding_json(finding: Finding) -> dict[str, Any]:
+    place = finding.location
+    return {
+        "code": finding.code,
+        "severity": str(finding.level),
+        "file": place.file if place else None,
+        "line": place.line if place else None,
+        "column": place.column if place else None,
+        "subject": finding.subject or None,
+        "message": finding.message,
+        "fix": finding.fix,
+    }
+
+
+def count(number: int, noun: str) -> str:
+    """`1 error`, `2 errors`."""
+    return f"{number} {noun}" if number == 1 else f"{number} {noun}s"
+
+
+def dollars(amount: float | None) -> str:
+    return "no public price" if amount is None else f"${amount:,.2f}"
+
+
+def seconds(amount: int) -> str:
+    return f"{amount} s" if amount < 120 else f"{round(amount / 60)} min"

@@ -1,0 +1,83 @@
+"""`modelyard render`: the Kubernetes objects of an environment, one a file."""
+
+from __future__ import annotations
+
+import importlib
+import sys
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+
+from modelyard.cli.printing import console, count, finding_json, print_findings, print_json
+from modelyard.cli.workspace import (
+    ENVIRONMENTS,
+    MODELS,
+    CommandError,
+    EnvironmentsOption,
+    EnvOption,
+    ModelsOption,
+    Output,
+    OutputOption,
+    open_workspace,
+)
+
+_HELP = """Write the Kubernetes objects of an environment, one object a file, the same bytes each time.
+
+\b
+  modelyard render --env dev                       into dist/dev
+  modelyard render --env prod --detailed-exitcode  exit 2 when files changed
+  kubectl diff -k dist/prod
+"""
+
+
+def register(app: typer.Typer) -> None:
+    app.command(help=_HELP)(render)
+
+
+def render(
+    env: EnvOption = "local",
+    out: Annotated[
+        Path, typer.Option("--out", metavar="DIR", help="The environment's name is added to it.")
+    ] = Path("dist"),
+    models: ModelsOption = MODELS,
+    environments: EnvironmentsOption = ENVIRONMENTS,
+    detailed_exitcode: Annotated[bool, typer.Option(help="Exit 2 when any file changed.")] = False,
+    output: OutputOption = Output.table,
+) -> int:
+    workspace = open_workspace(models, environments, env)
+    planned = workspace.plan()
+    findings = planned.findings if planned else workspace.findings
+    if planned is None or not planned.deployable:
+        print_findings(findings)
+        if output is Output.json:
+            print_json("Rendering", environment=env, findings=[finding_json(f) for f in findings])
+        return 1
+    result = _charts().render(planned, out / env)
+    if output is Output.json:
+        print_json(
+            "Rendering",
+            environment=env,
+            directory=str(out / env),
+            files=[str(path) for path in result.files],
+            changed=[str(path) for path in result.changed],
+            removed=[str(path) for path in result.removed],
+        )
+    else:
+        changes = len(result.changed) + len(result.removed)
+        console().print(f"{out / env}: {count(len(result.files), 'file')}, {changes} changed")
+    return 2 if detailed_exitcode and (result.changed or result.removed) else 0
+
+
+def _charts() -> Any:
+    """The charts of the project in the working directory: the composition is its own, like its CDK app."""
+    sys.path.insert(0, str(Path.cwd()))
+    try:
+        return importlib.import_module("charts")
+    except ModuleNotFoundError as error:
+        if error.name not in ("charts", "cdk8s", "constructs"):
+            raise
+        what = "no charts/ package here" if error.name == "charts" else f"{error.name} is not installed"
+        raise CommandError(
+            f"{what}; run in the project's root, with the extra modelyard[k8s] installed"
+        ) from error

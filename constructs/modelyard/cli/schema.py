@@ -1,0 +1,69 @@
+"""`modelyard schema`: JSON Schema files that editors complete and check with."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+
+from modelyard.cli.printing import console, print_json
+from modelyard.cli.workspace import ENVIRONMENTS, EnvironmentsOption, Output, OutputOption
+from modelyard.spec.schema import environment_schema, model_schema
+
+_HELP = """Print or write JSON Schema for model and environment files.
+
+\b
+  modelyard schema --write schemas
+  # first line of a model file, for editors with the YAML language server:
+  # yaml-language-server: $schema=../schemas/model.schema.json
+"""
+
+
+def register(app: typer.Typer) -> None:
+    app.command(help=_HELP)(schema)
+
+
+def schema(
+    write: Annotated[
+        Path | None, typer.Option(metavar="DIR", help="Write the two files there instead.")
+    ] = None,
+    env: Annotated[
+        str | None,
+        typer.Option(
+            "--env", "-e", metavar="NAME", help="Offer this environment's pools and secrets as choices."
+        ),
+    ] = None,
+    environments: EnvironmentsOption = ENVIRONMENTS,
+    output: OutputOption = Output.json,
+) -> int:
+    schemas = {"model": model_schema(_environment(env, environments)), "environment": environment_schema()}
+    if write is None:
+        if output is Output.table:
+            console().print(
+                "\n".join(f"{name}.schema.json  {content['title']}" for name, content in schemas.items())
+            )
+        else:
+            print_json("Schemas", **schemas)
+        return 0
+    write.mkdir(parents=True, exist_ok=True)
+    for name, content in schemas.items():
+        path = write / f"{name}.schema.json"
+        path.write_text(json.dumps(content, indent=2) + "\n", encoding="utf-8")
+        console().print(str(path))
+    return 0
+
+
+def _environment(env: str | None, folder: Path) -> Any:
+    from modelyard.cli.workspace import environment_path
+    from modelyard.findings import Finding
+    from modelyard.spec import load_environment
+
+    if env is None:
+        return None
+    path = environment_path(folder, env)
+    environment = None if isinstance(path, Finding) else load_environment(path)[0]
+    if environment is None:
+        raise typer.BadParameter(f"environment '{env}' cannot be read; run `modelyard validate --env {env}`")
+    return environment

@@ -1,0 +1,102 @@
+"""`modelyard validate`: everything that can be known is known before the deploy."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from modelyard.cli.printing import console, count, finding_json, print_findings, print_json
+from modelyard.cli.workspace import (
+    ENVIRONMENTS,
+    MODELS,
+    EnvironmentsOption,
+    ModelsOption,
+    Output,
+    OutputOption,
+    Workspace,
+    open_workspace,
+)
+from modelyard.findings import Finding, Severity, worst
+from modelyard.spec import load_model
+from modelyard.spec.loading import Catalogue
+
+_HELP = """Check models and environments: syntax, memory, parallelism, flags, placement, quota, secrets.
+
+\b
+  modelyard validate                          all models in every environment
+  modelyard validate --env prod               all models in one environment
+  modelyard validate models/qwen.yaml         one file, as it would run in every environment
+  modelyard validate --fail-on warning        for pipelines that tolerate nothing
+"""
+
+
+def register(app: typer.Typer) -> None:
+    app.command(help=_HELP)(validate)
+
+
+def validate(
+    files: Annotated[
+        list[Path] | None, typer.Argument(metavar="[FILE]...", help="Model files; default: --models.")
+    ] = None,
+    env: Annotated[
+        str | None, typer.Option("--env", "-e", metavar="NAME", help="One environment; default: all.")
+    ] = None,
+    models: ModelsOption = MODELS,
+    environments: EnvironmentsOption = ENVIRONMENTS,
+    fail_on: Annotated[Severity, typer.Option(help="Least severity that fails.")] = Severity.ERROR,
+    output: OutputOption = Output.table,
+) -> int:
+    names = [env] if env else sorted(path.stem for path in environments.glob("*.yaml"))
+    workspaces = [_read(files, models, environments, name) for name in names or ["local"]]
+    findings: dict[tuple[object, ...], Finding] = {}
+    checked: set[str] = set()
+    for workspace in workspaces:
+        checked |= set(workspace.catalogue.models)
+        planned = workspace.plan()
+        for finding in planned.findings if planned else workspace.findings:
+            known = findings.get(finding.sort_key)
+            if (
+                known is None or finding.level is Severity.ERROR
+            ):  # strict environments make errors of warnings
+                findings[finding.sort_key] = finding
+    found = sorted(findings.values(), key=lambda finding: finding.sort_key)
+    failed = worst(found) is Severity.ERROR or (fail_on is Severity.WARNING and bool(found))
+    if output is Output.json:
+        print_json(
+            "Validation",
+            environments=names,
+            models=sorted(checked),
+            passed=not failed,
+            findings=[finding_json(finding) for finding in found],
+        )
+    else:
+        print_findings(found)
+        errors = sum(finding.level is Severity.ERROR for finding in found)
+        where = f"{count(len(checked), 'model')} in {', '.join(names)}"
+        verdict = "ok" if not found else f"{count(errors, 'error')}, {count(len(found) - errors, 'warning')}"
+        console().print(f"{where}: {verdict}")
+    return 1 if failed else 0
+
+
+def _read(files: list[Path] | None, models: Path, environments: Path, env: str) -> Workspace:
+    if not files:
+        return open_workspace(models, environments, env)
+    read = {}
+    sources = {}
+    findings: list[Finding] = []
+    for path in files:
+        model, source, problems = load_model(path)
+        findings += problems
+        if model and source:
+            read[model.name] = model
+            sources[model.name] = source
+    base = open_workspace(models, environments, env)
+    # Only the files named are judged; an override for a model elsewhere in the folder is not their fault.
+    environment = base.environment and base.environment.model_copy(
+        update={"overrides": {n: o for n, o in base.environment.overrides.items() if n in read}}
+    )
+    if environment is None:
+        findings += [finding for finding in base.findings if finding.code != "YAML001"]
+    return Workspace(Catalogue(read, sources), environment, tuple(findings), base.source)

@@ -1,0 +1,86 @@
+"""The folders that a command works on, and what it reads from them."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from enum import StrEnum
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from modelyard.findings import Finding, Location
+from modelyard.planning import Plan, plan
+from modelyard.spec import Catalogue, Environment, load_catalogue, load_environment
+from modelyard.spec.yaml_source import Source
+
+
+class CommandError(Exception):
+    """The command cannot do its work; the text says why and what to do."""
+
+
+class Output(StrEnum):
+    table = "table"
+    json = "json"
+
+
+EnvOption = Annotated[
+    str,
+    typer.Option(
+        "--env",
+        "-e",
+        metavar="NAME",
+        help="Environment: NAME.yaml in --environments.",
+        envvar="MODELYARD_ENV",
+    ),
+]
+ModelsOption = Annotated[
+    Path, typer.Option("--models", metavar="DIR", help="Folder with one YAML file a model.", file_okay=False)
+]
+EnvironmentsOption = Annotated[
+    Path, typer.Option("--environments", metavar="DIR", help="Folder with one YAML file an environment.")
+]
+OutputOption = Annotated[Output, typer.Option("--output", "-o", help="table for people, json for programs.")]
+
+MODELS = Path("models")
+ENVIRONMENTS = Path("environments")
+
+
+@dataclass(frozen=True)
+class Workspace:
+    """An environment, or the findings that say why there is none, beside a catalogue."""
+
+    catalogue: Catalogue
+    environment: Environment | None
+    findings: tuple[Finding, ...]
+    source: Source | None = None
+
+    def plan(self) -> Plan | None:
+        """The plan; None when the environment cannot be read."""
+        return (
+            plan(self.catalogue, self.environment, self.findings, self.source) if self.environment else None
+        )
+
+
+def environment_path(folder: Path, name: str) -> Path | Finding:
+    """The file of environment `name`, or the finding that lists the ones there are."""
+    path = folder / f"{name}.yaml"
+    if path.is_file():
+        return path
+    known = sorted(file.stem for file in folder.glob("*.yaml"))
+    return Finding(
+        "ENV002",
+        f"no environment '{name}'",
+        f"use one of {', '.join(known)}" if known else f"create {path}",
+        Location(str(folder)),
+    )
+
+
+def open_workspace(models: Path, environments: Path, env: str) -> Workspace:
+    """Read everything; problems become findings."""
+    catalogue, findings = load_catalogue(models)
+    path = environment_path(environments, env)
+    if isinstance(path, Finding):
+        return Workspace(catalogue, None, (*findings, path))
+    environment, source, problems = load_environment(path)
+    return Workspace(catalogue, environment, (*findings, *problems), source)

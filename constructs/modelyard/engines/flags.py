@@ -1,0 +1,81 @@
+"""Free flags of the engine, checked against the release's own table before anything is deployed."""
+
+from __future__ import annotations
+
+import difflib
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from modelyard.engines.release import Flag, Release
+
+_PYTHON_TYPES: dict[str, tuple[type, ...]] = {
+    "boolean": (bool,),
+    "integer": (int,),
+    "number": (int, float),
+    "string": (str,),
+    "object": (dict, list),
+    "any": (object,),
+}
+
+
+@dataclass(frozen=True)
+class FlagProblem:
+    """What is wrong with the flag `name`."""
+
+    code: str
+    name: str
+    message: str
+    fix: str
+
+
+def check_flags(args: Mapping[str, Any], release: Release) -> list[FlagProblem]:
+    """Every problem of `args`: unknown, removed, owned by the plan, of the wrong type, or out of the choices."""
+    problems = (_check(name, value, release) for name, value in args.items())
+    return [problem for problem in problems if problem]
+
+
+def _check(name: str, value: Any, release: Release) -> FlagProblem | None:
+    where = f"{release.engine} {release.version}"
+    if not release.flags:
+        return FlagProblem(
+            "VLLM001", name, f"flags of {where} cannot be checked: its table is not known", "remove the flag"
+        )
+    base = name.removeprefix("no-") if name.startswith("no-") else name.partition(".")[0]
+    if base in release.owned:
+        field = release.owned[base]
+        fix = f"set {field} instead" if field else "remove it; Modelyard sets it"
+        return FlagProblem("VLLM002", name, f"flag --{name} is set by the plan", fix)
+    if base in release.removed:
+        new = release.removed[base]
+        fix = f"use {new} instead" if new else "remove it; nothing replaces it"
+        return FlagProblem("VLLM001", name, f"flag --{name} does not exist in {where}", fix)
+    flag = release.flags.get(base)
+    if flag is None:
+        close = difflib.get_close_matches(base, release.flags, n=1, cutoff=0.7)
+        fix = f"did you mean {close[0]}?" if close else "remove it, or choose a release that has it"
+        return FlagProblem("VLLM001", name, f"flag --{name} does not exist in {where}", fix)
+    return _check_value(name, value, flag)
+
+
+def _check_value(name: str, value: Any, flag: Flag) -> FlagProblem | None:
+    if "." in name:  # a dotted part of a JSON flag: its own type is the engine's business
+        return None
+    values = value if flag.many and isinstance(value, list) else [value]
+    for one in values:
+        right = isinstance(one, _PYTHON_TYPES[flag.type]) and (
+            flag.type == "boolean" or not isinstance(one, bool)
+        )
+        if not right:
+            return FlagProblem(
+                "VLLM001",
+                name,
+                f"flag --{name} takes a value of type {flag.type}, got {one!r}",
+                "correct the value",
+            )
+        if flag.choices and one not in flag.choices:
+            allowed = ", ".join(str(choice) for choice in flag.choices)
+            return FlagProblem(
+                "VLLM001", name, f"flag --{name} does not take {one!r}", f"use one of {allowed}"
+            )
+    return None

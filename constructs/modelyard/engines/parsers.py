@@ -1,0 +1,33 @@
+"""Which tool-call and reasoning parser a model family needs."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cache
+from importlib.resources import files
+from typing import Any
+
+from ruamel.yaml import YAML
+
+
+@dataclass(frozen=True)
+class Parsers:
+    """Names for `--tool-call-parser` and `--reasoning-parser`; None where the family has none."""
+
+    tools: str | None = None
+    reasoning: str | None = None
+
+
+@cache
+def _table() -> dict[str, Any]:
+    text = files("modelyard.engines").joinpath("data", "parsers.yaml").read_text(encoding="utf-8")
+    table: dict[str, Any] = YAML(typ="safe", pure=True).load(text)
+    return table
+
+
+def parsers_for(model_id: str, model_type: str) -> Parsers:
+    """The parsers of a model, by the longest matching beginning of its id, else by its `model_type`."""
+    rows = _table()
+    beginnings = sorted((b for b in rows["models"] if model_id.startswith(b)), key=len)
+    row = rows["models"][beginnings[-1]] if beginnings else rows["modelTypes"].get(model_type, {})
+    return Parsers(tools=row.get("tools"), reasoning=row.get("reasoning"))

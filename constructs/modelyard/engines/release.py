@@ -1,0 +1,138 @@
+"""Releases of engines, as tables under `engines/data`."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass
+from functools import cache
+from importlib.resources import files
+from types import MappingProxyType
+from typing import Any, Literal
+
+from modelyard.hardware import Accelerator, compute_capability
+from modelyard.hardware.accelerators import Capability
+
+EngineName = Literal["vllm", "vllm-neuron"]
+
+
+@dataclass(frozen=True)
+class MemoryFacts:
+    """Constants of a release's memory profile, per accelerator; the table's `about.memory` names their source.
+
+    `logits_bytes_per_entry`: bytes per (sequence, vocabulary entry) at the sampler's peak. `non_torch_gib` and
+    `non_torch_distributed_gib`: CUDA and NCCL buffers inside the budget, alone and with tensor parallelism.
+    `cuda_graph_base_gib` and `cuda_graph_per_layer_gib`: captured graphs. `kv_cap_fraction`: Neuron's limit for the
+    KV cache as a share of the budget, None where there is none. `block_size`: KV block in tokens.
+    """
+
+    block_size: int
+    logits_bytes_per_entry: float = 0.0
+    non_torch_gib: float = 0.0
+    non_torch_distributed_gib: float = 0.0
+    cuda_graph_base_gib: float = 0.0
+    cuda_graph_per_layer_gib: float = 0.0
+    kv_cap_fraction: float | None = None
+
+
+@dataclass(frozen=True)
+class Flag:
+    """One command line flag: its JSON type, and the values it is limited to, if any."""
+
+    name: str
+    type: str
+    choices: tuple[Any, ...] = ()
+    many: bool = False
+
+
+@dataclass(frozen=True)
+class Release:
+    """One release of an engine."""
+
+    engine: EngineName
+    version: str
+    image: str
+    memory: MemoryFacts
+    architectures: frozenset[str]
+    flags: Mapping[str, Flag]
+    owned: Mapping[str, str]
+    removed: Mapping[str, str]
+    tool_parsers: frozenset[str]
+    reasoning_parsers: frozenset[str]
+    _batch_defaults: tuple[Mapping[str, Any], ...]
+    _quantization: Mapping[str, str]
+
+    def batch_defaults(self, accelerator: Accelerator) -> tuple[int, int]:
+        """The engine's own (max_num_batched_tokens, max_num_seqs) on `accelerator`."""
+        for row in self._batch_defaults:
+            if accelerator.usable.in_gib >= row["fromMemoryGib"] and accelerator.name != row.get("except"):
+                return row["maxNumBatchedTokens"], row["maxNumSeqs"]
+        raise LookupError(f"{self.engine} {self.version} has no batch defaults for {accelerator.name}")
+
+    def least_capability(self, quantization: str) -> Capability | None:
+        """The least compute capability for a quantization method; None when the release does not know the method."""
+        text = self._quantization.get(quantization)
+        return compute_capability(text) if text else None
+
+
+_NAMES = {
+    "logitsBytesPerEntry": "logits_bytes_per_entry",
+    "nonTorchGib": "non_torch_gib",
+    "nonTorchDistributedGib": "non_torch_distributed_gib",
+    "cudaGraphBaseGib": "cuda_graph_base_gib",
+    "cudaGraphPerLayerGib": "cuda_graph_per_layer_gib",
+    "blockSize": "block_size",
+    "kvCapFraction": "kv_cap_fraction",
+}
+
+
+@cache
+def releases() -> tuple[Release, ...]:
+    """Every known release, newest last within an engine."""
+    tables = sorted(
+        (
+            json.loads(f.read_text(encoding="utf-8"))
+            for f in files("modelyard.engines").joinpath("data").iterdir()
+            if f.name.endswith(".json")
+        ),
+        key=lambda table: (table["engine"], _version_key(table["version"])),
+    )
+    return tuple(_release(table) for table in tables)
+
+
+def _release(table: Mapping[str, Any]) -> Release:
+    flags: dict[str, Flag] = {}
+    for name, row in table["flags"].items():
+        flag = Flag(name, row["type"], tuple(row.get("choices", ())), row.get("many", False))
+        for spelling in (name, *row.get("aliases", ())):
+            flags[spelling] = flag
+    return Release(
+        engine=table["engine"],
+        version=table["version"],
+        image=table["image"],
+        memory=MemoryFacts(**{_NAMES[key]: value for key, value in table["memory"].items()}),
+        architectures=frozenset(table["architectures"]),
+        flags=MappingProxyType(flags),
+        owned=MappingProxyType(table["owned"]),
+        removed=MappingProxyType(table["removed"]),
+        tool_parsers=frozenset(table["toolParsers"]),
+        reasoning_parsers=frozenset(table["reasoningParsers"]),
+        _batch_defaults=tuple(table["batchDefaults"]),
+        _quantization=MappingProxyType(table["quantizationMinCapability"]),
+    )
+
+
+def _version_key(version: str) -> tuple[int, ...]:
+    return tuple(int(part) for part in version.split("."))
+
+
+def newest_release(engine: EngineName) -> Release:
+    """The newest known release of `engine`."""
+    return [r for r in releases() if r.engine == engine][-1]
+
+
+def release(engine: EngineName, version: str | None = None) -> Release | None:
+    """The release asked for, the newest for None; None when the release is not known."""
+    if version is None:
+        return newest_release(engine)
+    return next((r for r in releases() if r.engine == engine and r.version == version), None)

@@ -1,0 +1,43 @@
+"""vLLM with the Neuron plugin on Trainium2: its own release line, buckets instead of CUDA graphs."""
+
+from __future__ import annotations
+
+import json
+from typing import TYPE_CHECKING
+
+from modelyard.engines import vllm
+
+if TYPE_CHECKING:
+    from modelyard.engines.commands import ServeSettings
+
+
+def server_args(settings: ServeSettings) -> tuple[str, ...]:
+    """vLLM's common flags and the buckets that the compiler builds.
+
+    The last bucket must equal the batch limits, or requests at the limit would have no compiled graph.
+    """
+    neuron = {
+        "num_batched_tokens_buckets": [settings.max_num_batched_tokens],
+        "num_seqs_buckets": [settings.max_num_seqs],
+    }
+    if settings.prefix_caching:  # segmented prefill: the segment is the batched-token bucket, one size
+        neuron["kv_segment_size_buckets"] = [settings.max_num_batched_tokens]
+    config = json.dumps({"neuron_config": neuron}, separators=(",", ":"), sort_keys=True)
+    return (
+        *vllm.common_args(settings),
+        f"--gpu-memory-utilization={settings.gpu_memory_utilization:g}",
+        "--block-size=32",
+        f"--additional-config={config}",
+        *vllm.extra_args(settings),
+    )
+
+
+def server_env(settings: ServeSettings) -> dict[str, str]:
+    """Compilation takes longer than vLLM's default waits."""
+    return {
+        "VLLM_NO_USAGE_STATS": "1",
+        "VLLM_NEURON_COMPILATION_TIMEOUT": "1200",
+        "VLLM_EXECUTE_MODEL_TIMEOUT_SECONDS": "1200",
+        "VLLM_ENGINE_READY_TIMEOUT_S": "3600",
+        "NEURON_SKIP_EFA_AFFINITY": "1",
+    }

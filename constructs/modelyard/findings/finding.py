@@ -1,0 +1,74 @@
+"""One problem, where it stands and the way out."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass, replace
+from enum import StrEnum
+
+from modelyard.findings.registry import check
+
+
+class Severity(StrEnum):
+    """`error` stops a deploy; `warning` is shown, and stops it where the environment's policy is strict."""
+
+    ERROR = "error"
+    WARNING = "warning"
+
+
+@dataclass(frozen=True, order=True)
+class Location:
+    """A place in a file; `line` and `column` count from 1, as editors do."""
+
+    file: str
+    line: int = 1
+    column: int = 1
+
+    def __str__(self) -> str:
+        return f"{self.file}:{self.line}:{self.column}"
+
+
+@dataclass(frozen=True)
+class Finding:
+    """A problem found by one check.
+
+    `code` is a key of `findings.CHECKS`; `severity` defaults to the registered one. `subject` names the model or
+    environment and `field` the path in its file, from which the reader fills in `location`.
+    """
+
+    code: str
+    message: str
+    fix: str
+    location: Location | None = None
+    subject: str = ""
+    field: tuple[str | int, ...] = ()
+    severity: Severity | None = None
+
+    @property
+    def level(self) -> Severity:
+        return self.severity or Severity(check(self.code).severity)
+
+    @property
+    def sort_key(self) -> tuple[str, int, int, str, str]:
+        place = self.location or Location("")
+        return (place.file, place.line, place.column, self.code, self.message)
+
+    def at(self, location: Location | None) -> Finding:
+        """The same finding with a place, unless it has one already."""
+        return self if self.location or not location else replace(self, location=location)
+
+    def promoted(self) -> Finding:
+        """The same finding as an error: what a strict environment makes of a warning."""
+        return replace(self, severity=Severity.ERROR)
+
+    def __str__(self) -> str:
+        place = f"{self.location} " if self.location else f"{self.subject} " if self.subject else ""
+        return f"{place}{self.code} {self.level}: {self.message}; {self.fix}"
+
+
+def worst(findings: Iterable[Finding]) -> Severity | None:
+    """The gravest level among `findings`, or None when there is none."""
+    levels = {finding.level for finding in findings}
+    if Severity.ERROR in levels:
+        return Severity.ERROR
+    return Severity.WARNING if levels else None

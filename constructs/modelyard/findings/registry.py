@@ -1,0 +1,240 @@
+"""Every check with its stable code. `docs/findings/CODE.md` is generated from here (`python -m modelyard.findings`)."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Literal
+
+
+@dataclass(frozen=True)
+class Check:
+    """One check: what is wrong when it speaks, why that hurts, and what to do."""
+
+    code: str
+    severity: Literal["error", "warning"]
+    title: str
+    cause: str
+    fix: str
+
+
+def _error(code: str, title: str, cause: str, fix: str) -> Check:
+    return Check(code, "error", title, cause, fix)
+
+
+def _warning(code: str, title: str, cause: str, fix: str) -> Check:
+    return Check(code, "warning", title, cause, fix)
+
+
+_CHECKS = (
+    _error(
+        "YAML001",
+        "The file is not readable YAML",
+        "The text breaks YAML's grammar, repeats a key, or is not a mapping at its top. Nothing in it can be trusted.",
+        "Correct the text at the position named. Keys stand once; indentation uses spaces.",
+    ),
+    _error(
+        "SPEC001",
+        "Unknown key",
+        "A key that the format does not have would otherwise be ignored in silence, and the model would run without it.",
+        "Use the suggested spelling, or remove the key. `modelyard schema` writes JSON Schema files for your editor.",
+    ),
+    _error(
+        "SPEC002",
+        "A required key is missing",
+        "A model needs `model`, `accelerator` and `replicas`; an environment needs `account`, `region` and "
+        "`availabilityZones`. No sensible value can be computed for them.",
+        "Add the key.",
+    ),
+    _error(
+        "SPEC003",
+        "A value is of the wrong kind or out of range",
+        "The value would be refused, or misread, by Kubernetes, AWS or the engine after minutes of waiting.",
+        "Use one of the allowed values named in the message.",
+    ),
+    _error(
+        "SPEC004",
+        "Two files describe the same model",
+        "Names are identities: Deployments, Services and dashboards of the two would overwrite each other.",
+        "Rename one of them: `name:` in the file, or the file itself.",
+    ),
+    _error(
+        "ENV001",
+        "A model file holds something of one account",
+        "Model files are promoted unchanged from dev to prod. An account id or ARN ties the model to one account.",
+        "Move it to the environment file, or refer to a logical secret or pool name.",
+    ),
+    _error(
+        "ENV002",
+        "The environment does not define what the model refers to",
+        "A pool, secret or override that no file defines cannot be rendered.",
+        "Define it in the environment file, or correct the name.",
+    ),
+    _error(
+        "SEC001",
+        "A secret value stands in a file",
+        "Files end in Git, in S3 and in the cluster's API. A token in them is public sooner or later.",
+        "Revoke the token, put the new one into AWS Secrets Manager, and name it under the environment's `secrets`.",
+    ),
+    _error(
+        "HF001",
+        "A gated repository without a token",
+        "Hugging Face answers 401 or 403 for a gated repository, so the fetch job would fail after the nodes are paid for.",
+        "Accept the licence on the repository's page and map `hf-token` under the environment's `secrets`.",
+    ),
+    _error(
+        "MODEL001",
+        "The model's architecture is not known",
+        "Layers, heads and sizes decide whether the model fits. Modelyard never guesses them.",
+        "Set `model.architecture` to a repository with the same `config.json` that `modelyard catalog models` lists.",
+    ),
+    _error(
+        "ENG001",
+        "No engine serves this model on this accelerator",
+        "Engines support certain accelerators and architectures only; the server would exit at start-up.",
+        "Choose another accelerator or engine as the message says.",
+    ),
+    _error(
+        "VLLM001",
+        "The engine release does not know this flag, or not this value",
+        "vLLM exits with code 2 on a flag it does not know, and the pod crash-loops. Flags come and go between releases.",
+        "Use the replacement named, or remove the flag.",
+    ),
+    _error(
+        "VLLM002",
+        "The flag belongs to the plan",
+        "Model, lengths, parallelism and ports are derived from the model file once. A second value would contradict "
+        "the memory arithmetic or the probes.",
+        "Set the field of the model file that the message names.",
+    ),
+    _error(
+        "HW001",
+        "Unknown accelerator",
+        "The name is not in the dated catalogue, so neither memory nor price is known.",
+        "Use a name from `modelyard catalog accelerators`.",
+    ),
+    _error(
+        "FIT001",
+        "The weights do not fit",
+        "Weights, activations and overhead alone exceed the accelerator's memory budget; there is no room for a KV cache.",
+        "Use more accelerators, a larger one, or a quantized checkpoint.",
+    ),
+    _error(
+        "KV001",
+        "The context does not fit the KV cache",
+        "vLLM refuses to start when one request of `maxModelLen` tokens needs more KV cache than is left after the weights.",
+        "Use the length that fits, fp8 KV cache, more accelerators or a larger one; the message has the numbers.",
+    ),
+    _error(
+        "LEN001",
+        "The length exceeds what the model was trained for",
+        "vLLM refuses a `maxModelLen` above `max_position_embeddings`.",
+        "Lower `engine.maxModelLen`, or leave it out.",
+    ),
+    _error(
+        "TP001",
+        "The model cannot be split over this many accelerators",
+        "Tensor parallelism needs attention heads, KV heads and layer widths that divide evenly.",
+        "Use one of the counts named in the message.",
+    ),
+    _error(
+        "GPU001",
+        "The accelerator is too old for the number format",
+        "bfloat16 needs compute capability 8.0, and each quantization has a minimum of its own.",
+        "Use a newer accelerator, float16, or another quantization.",
+    ),
+    _error(
+        "CAP002",
+        "Models can ask for more accelerators than the pool may hold",
+        "When a NodePool reaches its limit, pods stay Pending with a message that looks like missing capacity.",
+        "Raise the pool's `limit`, or lower the models' maximum replicas.",
+    ),
+    _error(
+        "CAP003",
+        "No instance type in the pool admits the pod",
+        "The scheduler would leave the pod Pending for ever: accelerators, CPU, memory, disk or zones do not match.",
+        "Widen the pool's `instanceTypes`, choose another pool, or change the accelerator count; the nearest miss is named.",
+    ),
+    _warning(
+        "CAP001",
+        "The pool depends on a single offering",
+        "One instance type, in one zone, of one capacity type: when EC2 has none, nothing starts.",
+        "Allow more types, zones or capacity types.",
+    ),
+    _warning(
+        "CAP004",
+        "Accelerators are paid for and not used",
+        "The pod takes part of a node and nothing else fills the rest.",
+        "Use a count that divides the node, or another instance size.",
+    ),
+    _warning(
+        "CAP006",
+        "The instance type has no public on-demand price",
+        "Karpenter does not launch a type without a price; it starts only from a reservation or capacity block.",
+        "Buy the capacity and list its `reservations` with capacity `reserved`.",
+    ),
+    _warning(
+        "CAP007",
+        "Spot capacity for a model that loads slowly",
+        "EC2 gives two minutes' notice. A model that takes longer to load is away in between, and drains must be short.",
+        "Use on-demand, or accept the outage in a relaxed environment.",
+    ),
+    _warning(
+        "AMI001",
+        "The AMI is not pinned",
+        "`@latest` replaces every node when AWS publishes an image, untested.",
+        "Pin a release such as `al2023@v20260714` and move it through dev, staging and prod.",
+    ),
+    _warning(
+        "AVAIL001",
+        "One replica is an outage at every disruption",
+        "Node repair, AMI updates and rollouts stop the only replica; loading takes minutes.",
+        "Use two replicas or more, or state `availability: single`.",
+    ),
+    _error(
+        "ROLL001",
+        "The rollout would deadlock",
+        "`surge` starts the new pod before the old one stops, but the pool has no room for one more replica.",
+        "Use `rollout: {strategy: in-place}` or `auto`, or raise the pool's limit.",
+    ),
+    _warning(
+        "ROLL002",
+        "The rollout interrupts the endpoint",
+        "With one replica and no spare accelerator, the old pod stops before the new one has loaded.",
+        "Raise the pool's limit by one replica, or run two replicas.",
+    ),
+    _warning(
+        "QUOTA001",
+        "The account's vCPU quota is smaller than what the models can ask for",
+        "EC2 answers VcpuLimitExceeded and pods stay Pending until the quota is raised, which takes days.",
+        "Request the increase in Service Quotas, or lower replicas.",
+    ),
+    _error(
+        "DISK001",
+        "The node's disk is too small",
+        "Images, caches and logs exceed the root volume; the kubelet evicts the pod while it starts.",
+        "Raise the pool's `rootVolumeGib`.",
+    ),
+    _warning(
+        "LOAD001",
+        "The start-up budget is below the estimate",
+        "The startup probe would kill a model that is still loading, again and again.",
+        "Raise `startup.budget`, or leave it on `auto`.",
+    ),
+    _error(
+        "K8S001",
+        "A rendered object breaks a rule",
+        "A patch removed a guarantee: an immutable join, a security setting or a required field.",
+        "Change the patch; the message names the object and the rule.",
+    ),
+)
+
+CHECKS: dict[str, Check] = {check.code: check for check in _CHECKS}
+
+
+def check(code: str) -> Check:
+    """The registered check.
+
+    Raises:
+        KeyError: there is no such code.
+    """
+    return CHECKS[code]

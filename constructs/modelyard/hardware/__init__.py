@@ -1,0 +1,19 @@
+"""Accelerators and EC2 instance types: dated facts with their sources, and the look-ups over them."""
+
+from modelyard.hardware.accelerators import Accelerator, accelerators, compute_capability
+from modelyard.hardware.instance_types import InstanceType, Price, instance_types, types_with
+from modelyard.hardware.memory import Memory
+from modelyard.hardware.platform import PlatformFacts, platform_facts
+
+__all__ = [
+    "Accelerator",
+    "InstanceType",
+    "Memory",
+    "PlatformFacts",
+    "Price",
+    "accelerators",
+    "compute_capability",
+    "instance_types",
+    "platform_facts",
+    "types_with",
+]

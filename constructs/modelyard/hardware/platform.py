@@ -1,0 +1,80 @@
+"""What the platform itself takes from a node, account quotas, and the times on the way to the first token."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cache
+
+from modelyard.hardware.memory import Memory
+from modelyard.hardware.tables import yaml_table
+
+
+@dataclass(frozen=True)
+class Quota:
+    """A Service Quotas entry of EC2, counted in vCPU, for some instance families."""
+
+    name: str
+    families: tuple[str, ...]
+    on_demand: str
+    spot: str
+
+
+@dataclass(frozen=True)
+class StartupFacts:
+    """Seconds, and throughput in MiB/s, from pending pod to first token."""
+
+    node_seconds: int
+    image_pull_seconds: int
+    efs_mib_per_second: float
+    hub_mib_per_second: float
+    compile_seconds: int
+    neuron_compile_seconds: int
+    safety_factor: float
+    least_budget_seconds: int
+
+
+@dataclass(frozen=True)
+class PlatformFacts:
+    daemon_cpu_milli: int
+    daemon_memory: Memory
+    quotas: tuple[Quota, ...]
+    startup: StartupFacts
+    hours_per_month: int
+
+    def quota(self, family: str) -> Quota:
+        """The quota that an instance family such as `g6e` counts against.
+
+        Raises:
+            LookupError: the table has no quota for the family.
+        """
+        letters = "".join(c for c in family.partition("-")[0] if not c.isdigit())
+        for size in range(len(letters), 0, -1):
+            for quota in self.quotas:
+                if letters[:size] in quota.families:
+                    return quota
+        raise LookupError(f"no vCPU quota is known for instance family {family}")
+
+
+@cache
+def platform_facts() -> PlatformFacts:
+    table = yaml_table("platform.yaml")
+    startup = table["startup"]
+    return PlatformFacts(
+        daemon_cpu_milli=sum(row["cpuMilli"] for row in table["daemonSets"]),
+        daemon_memory=Memory.mib(sum(row["memoryMib"] for row in table["daemonSets"])),
+        quotas=tuple(
+            Quota(row["name"], tuple(row["families"]), row["onDemand"], row["spot"])
+            for row in table["quotas"]
+        ),
+        startup=StartupFacts(
+            node_seconds=startup["nodeSeconds"],
+            image_pull_seconds=startup["imagePullSeconds"],
+            efs_mib_per_second=startup["efsMibPerSecond"],
+            hub_mib_per_second=startup["hubMibPerSecond"],
+            compile_seconds=startup["compileSeconds"],
+            neuron_compile_seconds=startup["neuronCompileSeconds"],
+            safety_factor=startup["safetyFactor"],
+            least_budget_seconds=startup["leastBudgetSeconds"],
+        ),
+        hours_per_month=table["hoursPerMonth"],
+    )

@@ -1,0 +1,142 @@
+"""Where a model goes: the accelerator and the pool that it names, or the cheapest that fits for `auto`."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from modelyard.findings import Finding
+from modelyard.hardware import accelerators
+from modelyard.planning.cost import Cost, plan_cost
+from modelyard.planning.placement import Placement, PodRequest, place, pod_request
+from modelyard.planning.serving import Serving, known_architecture, plan_serving
+from modelyard.spec.environment import Environment
+from modelyard.spec.model import Model
+
+_COUNTS = (1, 2, 4, 8, 16)
+
+
+@dataclass(frozen=True)
+class Choice:
+    """A way to serve a model together with a place for it."""
+
+    serving: Serving
+    pod: PodRequest
+    placement: Placement
+
+
+def choose(model: Model, environment: Environment) -> Choice | list[Finding]:
+    """The choice for `model`, or every reason why there is none."""
+    if model.pool and model.pool not in environment.pools:
+        elsewhere = choose(model.model_copy(update={"pool": None}), environment)
+        return [
+            *(elsewhere if isinstance(elsewhere, list) else []),
+            Finding(
+                "ENV002",
+                f"pool '{model.pool}' is not defined in environment {environment.name}",
+                f"use one of {', '.join(environment.pools) or 'none: define a pool'}",
+                subject=model.name,
+                field=("pool",),
+            ),
+        ]
+    if model.accelerator.type == "auto":
+        return _cheapest(model, environment)
+    if model.accelerator.type not in accelerators():
+        return [
+            Finding(
+                "HW001",
+                f"unknown accelerator '{model.accelerator.type}'",
+                f"use auto or one of {', '.join(accelerators())}",
+                subject=model.name,
+                field=("accelerator",),
+            )
+        ]
+    serving = plan_serving(model, accelerators()[model.accelerator.type], model.accelerator.count or 1)
+    if isinstance(serving, list):
+        return serving
+    return _in_some_pool(serving, environment)
+
+
+def _in_some_pool(serving: Serving, environment: Environment) -> Choice | list[Finding]:
+    model = serving.model
+    wanted = serving.accelerator.name
+    named = [model.pool] if model.pool else list(environment.pools)
+    pools = [name for name in named if environment.pools[name].accelerator == wanted]
+    if not pools:
+        have = ", ".join(f"{name} ({pool.accelerator})" for name, pool in environment.pools.items())
+        return [
+            Finding(
+                "CAP003",
+                f"no pool of environment {environment.name} has {wanted}"
+                if not model.pool
+                else f"pool {model.pool} has {environment.pools[model.pool].accelerator}, not {wanted}",
+                f"choose among {have or 'no pools: define one'}",
+                subject=model.name,
+                field=("pool",) if model.pool else ("accelerator",),
+            )
+        ]
+    request = pod_request(serving)
+    placements = [place(request, name, environment) for name in pools]
+    admitted = [placement for placement in placements if placement.instance_types]
+    if admitted:
+        return Choice(serving, request, min(admitted, key=lambda p: _price(p, environment)))
+    misses = [rejection for placement in placements for rejection in placement.rejections]
+    nearest = misses[-1] if misses else None
+    missed = f"nearest miss {nearest.instance_type} {nearest.reason}" if nearest else "the pool is empty"
+    return [
+        Finding(
+            "CAP003",
+            f"no instance type of pool {' or '.join(pools)} admits {serving.count} {wanted}, "
+            f"{request.cpu_milli / 1000:g} CPU and {request.memory}: {missed}",
+            "widen the pool's instanceTypes, or ask for fewer accelerators",
+            subject=model.name,
+            field=("accelerator",),
+        )
+    ]
+
+
+def _price(placement: Placement, environment: Environment) -> float:
+    price = placement.cheapest.price(environment.region).usd_per_hour
+    return float("inf") if price is None else price
+
+
+def _cheapest(model: Model, environment: Environment) -> Choice | list[Finding]:
+    """Every pool's accelerator in every count that is sold, by what all replicas cost at the floor."""
+    if isinstance(arch := known_architecture(model), Finding):
+        return [arch]
+    priced: list[tuple[float, int, int, Choice]] = []
+    reasons: list[Finding] = []
+    kinds = {pool.accelerator for name, pool in environment.pools.items() if model.pool in (None, name)}
+    for kind in sorted(kinds & set(accelerators())):
+        for count in (model.accelerator.count,) if model.accelerator.count else _COUNTS:
+            serving = plan_serving(model, accelerators()[kind], count)
+            found = serving if isinstance(serving, list) else _in_some_pool(serving, environment)
+            if isinstance(found, Choice):
+                cost = choice_cost(found, model, environment)
+                floor = float("inf") if cost.floor is None else cost.floor
+                priced.append((floor, cost.idle_accelerators, len(priced), found))
+            else:
+                reasons += found
+    if priced:
+        return min(priced, key=lambda option: option[:3])[3]
+    last = "; ".join(dict.fromkeys(reason.message for reason in reasons)) or "the environment has no pools"
+    return [
+        Finding(
+            "CAP003",
+            f"no accelerator of environment {environment.name} holds the model: {last}",
+            "add a pool with a larger accelerator, or use a quantized checkpoint",
+            subject=model.name,
+            field=("accelerator",),
+        )
+    ]
+
+
+def choice_cost(choice: Choice, model: Model, environment: Environment) -> Cost:
+    """What `choice` costs, with replicas spread over the pool's zones unless the model waives that."""
+    zones = 1 if model.availability == "single" else len(environment.pool_zones(choice.placement.pool))
+    return plan_cost(
+        choice.placement,
+        model.replicas,
+        accelerators=choice.serving.count,
+        zones=zones,
+        region=environment.region,
+    )

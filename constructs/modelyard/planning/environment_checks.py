@@ -1,0 +1,102 @@
+"""Checks of an environment by itself and against the names of the catalogue."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from modelyard.findings import Finding
+from modelyard.hardware import accelerators, instance_types
+from modelyard.planning.placement import candidates
+from modelyard.spec.environment import Environment, Pool
+from modelyard.spec.loading import Catalogue
+
+
+def environment_findings(environment: Environment, catalogue: Catalogue) -> Iterator[Finding]:
+    """Pools that cannot work, and names that nothing defines."""
+    subject = f"environment {environment.name}"
+    for name, pool in environment.pools.items():
+        yield from _pool_findings(name, pool, environment, subject)
+    for name, override in environment.overrides.items():
+        if name not in catalogue.models:
+            yield Finding(
+                "ENV002",
+                f"override for unknown model '{name}'",
+                f"known models are {', '.join(catalogue.models) or 'none'}",
+                subject=subject,
+                field=("overrides", name),
+            )
+        elif override.pool and override.pool not in environment.pools:
+            yield Finding(
+                "ENV002",
+                f"override of {name} names unknown pool '{override.pool}'",
+                f"known pools are {', '.join(environment.pools) or 'none'}",
+                subject=subject,
+                field=("overrides", name, "pool"),
+            )
+
+
+def _pool_findings(name: str, pool: Pool, environment: Environment, subject: str) -> Iterator[Finding]:
+    field = ("pools", name)
+    if pool.accelerator not in accelerators():
+        yield Finding(
+            "HW001",
+            f"pool {name}: unknown accelerator '{pool.accelerator}'",
+            f"use one of {', '.join(accelerators())}",
+            subject=subject,
+            field=(*field, "accelerator"),
+        )
+        return
+    for type_name in pool.instance_types:
+        instance = instance_types().get(type_name)
+        wrong = (
+            f"unknown instance type '{type_name}'"
+            if instance is None
+            else f"{type_name} has {instance.accelerator.name}, not {pool.accelerator}"
+            if instance.accelerator.name != pool.accelerator
+            else f"{type_name}: {instance.unsupported}"
+            if instance.unsupported
+            else None
+        )
+        if wrong:
+            yield Finding(
+                "CAP003",
+                f"pool {name}: {wrong}",
+                "remove it; `modelyard catalog instances` lists what fits",
+                subject=subject,
+                field=(*field, "instanceTypes"),
+            )
+    usable = [i for i in candidates(pool) if environment.region in i.offered_regions and not i.unsupported]
+    if not usable:
+        yield Finding(
+            "CAP003",
+            f"pool {name}: none of its instance types is offered in {environment.region}",
+            "choose another region or accelerator",
+            subject=subject,
+            field=field,
+        )
+        return
+    if len(usable) * len(environment.pool_zones(pool)) * len(pool.capacity) == 1:
+        yield Finding(
+            "CAP001",
+            f"pool {name} depends on {usable[0].name} in one zone and one capacity type",
+            "allow more types, zones or capacity types",
+            subject=subject,
+            field=field,
+        )
+    unpriced = [i.name for i in usable if i.price(environment.region).source == "none-published"]
+    if unpriced and "reserved" not in pool.capacity:
+        yield Finding(
+            "CAP006",
+            f"pool {name}: {', '.join(unpriced)} has no public price, so Karpenter launches it from reservations alone",
+            "set capacity to reserved and name reservations",
+            subject=subject,
+            field=(*field, "capacity"),
+        )
+    if pool.ami.endswith("@latest"):
+        yield Finding(
+            "AMI001",
+            f"pool {name} follows {pool.ami}",
+            "pin a release such as al2023@v20260714",
+            subject=subject,
+            field=(*field, "ami"),
+        )

@@ -1,0 +1,45 @@
+"""How long a replica takes until it answers, and how long it may take."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from modelyard.hardware import platform_facts
+from modelyard.planning.serving import Serving
+from modelyard.planning.weights import checkpoint_size
+
+
+@dataclass(frozen=True)
+class StartupPlan:
+    """Seconds. `fetch` fills the shared cache once; `budget` is the startup probe's window, from container start to
+    the first answer; `deadline` the Deployment's progress deadline, node, image and fetch included."""
+
+    fetch: int
+    node: int
+    image: int
+    load: int
+    compile: int
+    budget: int
+    deadline: int
+
+    @property
+    def cold(self) -> int:
+        """Estimated time from a pending pod to the first answer, with weights in the cache."""
+        return self.node + self.image + self.load + self.compile
+
+
+def plan_startup(serving: Serving, wanted: int | None) -> StartupPlan:
+    """Estimate from checkpoint size and dated throughputs; `wanted` overrides the budget."""
+    facts = platform_facts().startup
+    size = checkpoint_size(serving.arch).in_mib
+    load = round(size / facts.efs_mib_per_second)
+    compiling = (
+        facts.neuron_compile_seconds if serving.release.engine == "vllm-neuron" else facts.compile_seconds
+    )
+    estimate = round((load + compiling) * facts.safety_factor)
+    budget = wanted or max(facts.least_budget_seconds, -(-estimate // 60) * 60)
+    fetch = round(size / facts.hub_mib_per_second)
+    deadline = (
+        budget + facts.node_seconds + facts.image_pull_seconds + round(fetch * facts.safety_factor) + 300
+    )
+    return StartupPlan(fetch, facts.node_seconds, facts.image_pull_seconds, load, compiling, budget, deadline)

@@ -1,0 +1,75 @@
+"""The base of every object that users write: frozen, closed, camelCase in YAML and snake_case in Python."""
+
+from __future__ import annotations
+
+import re
+from typing import Annotated
+
+from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Field
+from pydantic.alias_generators import to_camel
+
+
+class Document(BaseModel):
+    """A frozen record that refuses unknown keys."""
+
+    model_config = ConfigDict(
+        frozen=True,
+        extra="forbid",
+        alias_generator=to_camel,
+        validate_by_alias=True,
+        validate_by_name=True,
+        serialize_by_alias=True,
+        use_attribute_docstrings=True,
+    )
+
+
+_DURATION = re.compile(r"^(?P<value>\d+)(?P<unit>s|m|h)$")
+_SECONDS = {"s": 1, "m": 60, "h": 3600}
+
+
+def _parse_duration(value: object) -> object:
+    if isinstance(value, str) and (match := _DURATION.match(value)):
+        return int(match["value"]) * _SECONDS[match["unit"]]
+    if isinstance(value, str):
+        raise ValueError("must be a whole number with a unit, such as 90s, 20m or 1h")
+    return value
+
+
+def _parse_budget(value: object) -> object:
+    return None if value == "auto" else _parse_duration(value)
+
+
+def _not_a_dns_env_clash(value: str) -> str:
+    # Kubernetes injects VLLM_PORT=tcp://… for a Service called vllm…, which vLLM reads as its own setting.
+    if value == "vllm" or value.startswith("vllm-"):
+        raise ValueError("must not be 'vllm' or start with 'vllm-': Kubernetes would inject VLLM_* variables")
+    return value
+
+
+DNS_LABEL = r"^[a-z]([-a-z0-9]*[a-z0-9])?$"
+
+Seconds = Annotated[
+    int,
+    BeforeValidator(
+        _parse_duration, json_schema_input_type=Annotated[str, Field(pattern=_DURATION.pattern)] | int
+    ),
+    Field(gt=0),
+]
+"""A duration in seconds; `90s`, `20m` or `1h` in YAML."""
+
+Budget = Annotated[
+    Annotated[int, Field(gt=0)] | None,
+    BeforeValidator(
+        _parse_budget,
+        json_schema_input_type=Annotated[str, Field(pattern=rf"^auto$|{_DURATION.pattern}")] | int,
+    ),
+]
+"""A duration like `Seconds`, or None, which is `auto` in YAML, for one that the plan derives."""
+
+ObjectName = Annotated[
+    str, Field(pattern=DNS_LABEL, min_length=2, max_length=40), AfterValidator(_not_a_dns_env_clash)
+]
+"""A DNS-1123 label of 2 to 40 characters: the rest of the 63 is left for suffixes that Kubernetes adds."""
+
+SecretName = Annotated[str, Field(pattern=DNS_LABEL, max_length=63)]
+"""The logical name of a secret; each environment maps it to a secret of its own account."""

@@ -1,0 +1,240 @@
+"""Files to models and environments: every problem of every file in one run."""
+
+from __future__ import annotations
+
+import difflib
+import re
+from collections.abc import Iterator, Mapping
+from copy import deepcopy
+from dataclasses import dataclass, field
+from pathlib import Path
+from types import MappingProxyType, UnionType
+from typing import Annotated, Any, TypeVar, Union, get_args, get_origin
+
+from pydantic import ValidationError
+from pydantic_core import ErrorDetails
+
+from modelyard.findings import Finding, Location
+from modelyard.spec.document import Document
+from modelyard.spec.environment import Environment
+from modelyard.spec.model import Model
+from modelyard.spec.yaml_source import FieldPath, Source, read_yaml
+
+D = TypeVar("D", bound=Document)
+
+
+@dataclass(frozen=True)
+class Catalogue:
+    """The models of a folder, by name, and the files they came from."""
+
+    models: Mapping[str, Model] = field(default_factory=lambda: MappingProxyType({}))
+    sources: Mapping[str, Source] = field(default_factory=lambda: MappingProxyType({}))
+
+    def locate(self, name: str, path: FieldPath = ()) -> Location | None:
+        """Where `path` of model `name` stands, or the model's first line."""
+        source = self.sources.get(name)
+        return source.locate(path) if source else None
+
+
+def load_catalogue(folder: Path) -> tuple[Catalogue, list[Finding]]:
+    """Read every `*.yaml` in `folder`; broken files are findings, and stay in as far as they can be understood."""
+    models: dict[str, Model] = {}
+    sources: dict[str, Source] = {}
+    findings: list[Finding] = []
+    paths = sorted([*folder.glob("*.yaml"), *folder.glob("*.yml")])
+    if not paths:
+        findings.append(
+            Finding("YAML001", "the folder holds no *.yaml file", "add a model file", Location(str(folder)))
+        )
+    for path in paths:
+        model, source, problems = load_model(path)
+        findings += problems
+        if model is None or source is None:
+            continue
+        if model.name in models:
+            findings.append(
+                Finding(
+                    "SPEC004",
+                    f"model name '{model.name}' is taken by {sources[model.name].file}",
+                    "give one of them another name",
+                    source.locate(("name",)),
+                    model.name,
+                )
+            )
+            continue
+        models[model.name] = model
+        sources[model.name] = source
+    return Catalogue(MappingProxyType(models), MappingProxyType(sources)), findings
+
+
+def load_model(path: Path) -> tuple[Model | None, Source | None, list[Finding]]:
+    """Read one model file.
+
+    The model is None when too little of the file can be understood. With findings it may still be a model, made of
+    the parts that are right, so that later checks report their problems in the same run; it must not be deployed.
+    """
+    source = read_yaml(path)
+    if isinstance(source, Finding):
+        return None, None, [source]
+    model, findings = _validate(Model, source, {"name": path.stem})
+    findings += [*_account_specifics(source), *_secret_values(source)]
+    return model, source, findings
+
+
+def load_environment(path: Path) -> tuple[Environment | None, Source | None, list[Finding]]:
+    """Read one environment file; the environment is None when it has an error."""
+    source = read_yaml(path)
+    if isinstance(source, Finding):
+        return None, None, [source]
+    environment, findings = _validate(Environment, source, {"name": path.stem})
+    findings += _secret_values(source)
+    return (None if findings else environment), source, findings
+
+
+# What stands in for a required value that is missing or wrong, so that the checks of everything else still run.
+_STAND_INS: dict[str, Any] = {"accelerator": "auto", "replicas": 1}
+
+
+def _validate(document: type[D], source: Source, defaults: dict[str, Any]) -> tuple[D | None, list[Finding]]:
+    """Validate, and validate again without what was wrong, until nothing new turns up."""
+    findings: list[Finding] = []
+    data = {**defaults, **deepcopy(source.data)}
+    for _ in range(4):
+        try:
+            return document.model_validate(data, by_alias=True, by_name=False), findings
+        except ValidationError as error:
+            details = error.errors(include_url=False)
+        findings += [_explain(document, source, detail) for detail in details]
+        mended = [_mend(document, data, tuple(detail["loc"])) for detail in details]
+        if not all(mended):
+            break
+    return None, findings
+
+
+def _mend(document: type[Document], data: dict[str, Any], path: FieldPath) -> bool:
+    """Take what is wrong out of `data`, or put a stand-in for it; False when neither can be done.
+
+    What is taken is the smallest part around `path` that the format does not require.
+    """
+    if path and path[0] in _STAND_INS:
+        data[str(path[0])] = _STAND_INS[str(path[0])]
+        return True
+    for end in range(len(path), 0, -1):
+        key = path[end - 1]
+        owner = _document_at(document, path[: end - 1])
+        field = _fields(owner).get(str(key)) if owner else None
+        if isinstance(key, int) or (field is not None and field.is_required()):
+            continue
+        parent: Any = data
+        for part in path[: end - 1]:
+            parent = parent[part] if _holds(parent, part) else None
+        if _holds(parent, key):
+            del parent[key]
+            return True
+    return False
+
+
+def _holds(parent: Any, part: str | int) -> bool:
+    if isinstance(parent, dict):
+        return part in parent
+    return isinstance(parent, list) and isinstance(part, int) and part < len(parent)
+
+
+def _explain(document: type[Document], source: Source, detail: ErrorDetails) -> Finding:
+    path = tuple(detail["loc"])
+    name = ".".join(
+        str(part) for part in path if (part in _aliases(document, path) or isinstance(part, int))
+    ) or str(path[-1] if path else "the file")
+    if detail["type"] == "extra_forbidden":
+        key = str(path[-1])
+        known = sorted(_fields(_document_at(document, path[:-1]) or document))
+        close = difflib.get_close_matches(key, known, n=1, cutoff=0.6)
+        fix = f"did you mean '{close[0]}'?" if close else f"known keys are {', '.join(known)}"
+        return Finding("SPEC001", f"unknown key '{key}'", fix, source.locate(path, key=True))
+    if detail["type"] == "missing":
+        fix = f"add it: {_description(document, path) or path[-1]}"
+        return Finding("SPEC002", f"key '{path[-1]}' is missing", fix, source.locate(path[:-1]))
+    message = detail["msg"].removeprefix("Value error, ")
+    message = message[0].lower() + message[1:]
+    got = detail["input"]
+    if isinstance(got, str | int | float | bool) and str(got) not in message:
+        message += f", got {got!r}" if isinstance(got, str) else f", got {got}"
+    fix = _description(document, path) or "correct the value"
+    return Finding("SPEC003", f"{name}: {message}", fix, source.locate(path))
+
+
+def _fields(document: type[Document]) -> dict[str, Any]:
+    return {info.alias or name: info for name, info in document.model_fields.items()}
+
+
+def _steps(document: type[Document], path: FieldPath) -> Iterator[tuple[type[Document], str]]:
+    """The documents along `path`, each with the key taken in it."""
+    here: type[Document] | None = document
+    for part in path:
+        if here is None:
+            return
+        if isinstance(part, str) and part in _fields(here):
+            yield here, part
+            here = _document_in(_fields(here)[part].annotation)
+
+
+def _document_in(annotation: Any) -> type[Document] | None:
+    if isinstance(annotation, type) and issubclass(annotation, Document):
+        return annotation
+    if get_origin(annotation) in (Annotated, Union, UnionType, tuple, dict):
+        found = (_document_in(argument) for argument in get_args(annotation))
+        return next((document for document in found if document), None)
+    return None
+
+
+def _document_at(document: type[Document], path: FieldPath) -> type[Document] | None:
+    steps = list(_steps(document, path))
+    return _document_in(_fields(steps[-1][0])[steps[-1][1]].annotation) if steps else document
+
+
+def _aliases(document: type[Document], path: FieldPath) -> set[str]:
+    return {key for _, key in _steps(document, path)}
+
+
+def _description(document: type[Document], path: FieldPath) -> str:
+    steps = list(_steps(document, path))
+    if not steps:
+        return ""
+    owner, key = steps[-1]
+    text = " ".join((_fields(owner)[key].description or "").split())
+    return text.rstrip(".")[:1].lower() + text.rstrip(".")[1:]
+
+
+# Shapes of credentials, from their issuers' documentation: Hugging Face, OpenAI-style, AWS access keys, PEM, GitHub.
+_SECRETS = re.compile(
+    r"\bhf_[A-Za-z0-9]{16,}|\bsk-[A-Za-z0-9_-]{16,}|\b(?:AKIA|ASIA)[A-Z0-9]{16}\b|-----BEGIN [A-Z ]*PRIVATE KEY-----"
+    r"|\bgh[pousr]_[A-Za-z0-9]{20,}"
+)
+_ACCOUNT = re.compile(r"arn:aws[a-z-]*:\S+|(?<![\w.-])\d{12}(?![\w.-])")
+
+
+def secret_value(text: str) -> re.Match[str] | None:
+    """The first thing in `text` that looks like a credential."""
+    return _SECRETS.search(text)
+
+
+def _secret_values(source: Source) -> Iterator[Finding]:
+    for number, line in enumerate(source.text.splitlines(), start=1):
+        if match := secret_value(line):
+            yield Finding(
+                "SEC001",
+                f"a value that looks like a secret, {match[0][:4]}…",
+                "revoke it, store the new one in AWS Secrets Manager and name it under the environment's secrets",
+                Location(source.file, number, match.start() + 1),
+            )
+
+
+def _account_specifics(source: Source) -> Iterator[Finding]:
+    for number, line in enumerate(source.text.splitlines(), start=1):
+        if match := _ACCOUNT.search(line.split(" #")[0]):
+            yield Finding(
+                "ENV001",
+                f"account-specific value '{match[0]}' in a model file",
+                "move it to the environment file",
+                Location(source.file, number, match.start() + 1),
+            )

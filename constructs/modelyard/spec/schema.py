@@ -1,0 +1,34 @@
+"""JSON Schema of the two kinds of files, from the same classes that read them."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from modelyard.spec.document import Document
+from modelyard.spec.environment import Environment
+from modelyard.spec.model import Model
+
+_DRAFT = "https://json-schema.org/draft/2020-12/schema"
+
+
+def model_schema(environment: Environment | None = None) -> dict[str, Any]:
+    """Schema of `models/*.yaml`; with `environment`, its pools and secrets are the only ones offered."""
+    schema = _schema(Model, "A served model")
+    if environment:
+        schema["properties"]["pool"] = {**schema["properties"]["pool"], "enum": [*environment.pools, None]}
+        for definition, field in (("Weights", "auth"), ("Access", "apiKey")):
+            properties = schema["$defs"][definition]["properties"]
+            properties[field] = {**properties[field], "enum": [*environment.secrets, None]}
+    return schema
+
+
+def environment_schema() -> dict[str, Any]:
+    """Schema of `environments/*.yaml`."""
+    return _schema(Environment, "An environment")
+
+
+def _schema(document: type[Document], title: str) -> dict[str, Any]:
+    schema = document.model_json_schema(by_alias=True, mode="validation")
+    # The reader takes the name from the file.
+    schema["required"] = [name for name in schema["required"] if name != "name"]
+    return {"$schema": _DRAFT, **schema, "title": title}
