@@ -53,7 +53,15 @@ def render(
         if output is Output.json:
             print_json("Rendering", environment=env, findings=[finding_json(f) for f in findings])
         return 1
-    result = _charts().render(planned, out / env)
+    charts = _charts()
+    try:
+        result = charts.render(planned, out / env)
+    except charts.RenderError as error:
+        located = [f.at(workspace.catalogue.locate(f.subject, f.field)) for f in error.findings]
+        print_findings(located)
+        if output is Output.json:
+            print_json("Rendering", environment=env, findings=[finding_json(f) for f in located])
+        return 1
     if output is Output.json:
         print_json(
             "Rendering",

@@ -97,6 +97,14 @@ class Monitoring(Document):
     """Namespace of Prometheus: the only one besides `access.allowFrom` that may reach a model's port."""
     labels: dict[str, str] = Field(default_factory=lambda: {"release": "kube-prometheus-stack"})
     """Labels that Prometheus' serviceMonitorSelector asks for."""
+    prometheus: Annotated[str, Field(pattern=r"^https?://.+")] | None = None
+    """Address of Prometheus for autoscaling; default: the service of kube-prometheus-stack in `namespace`."""
+    install: bool = True
+    """Install kube-prometheus-stack; false where the cluster has a Prometheus Operator already."""
+
+    @property
+    def prometheus_url(self) -> str:
+        return self.prometheus or f"http://kube-prometheus-stack-prometheus.{self.namespace}:9090"
 
 
 class Cache(Document):

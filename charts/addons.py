@@ -1,0 +1,152 @@
+"""Chart of the Helm releases that the platform stands on. Versions were current on 2026-11-21."""
+
+from __future__ import annotations
+
+from typing import Any, Literal
+
+from cdk8s import Chart
+from constructs import Construct
+
+from modelyard.hardware import accelerators
+from modelyard.k8s import HelmAddon
+from modelyard.k8s.labels import platform_labels
+from modelyard.k8s.manifest import manifest
+from modelyard.spec import Environment
+
+_KARPENTER_REPOSITORY = "oci://public.ecr.aws/karpenter"
+_KARPENTER_VERSION = "1.14.1"
+
+
+class AddonsChart(Chart):
+    """Karpenter, device plugins, External Secrets, and Prometheus and KEDA where models use them."""
+
+    def __init__(
+        self, scope: Construct, construct_id: str, *, environment: Environment, autoscaling: bool
+    ) -> None:
+        super().__init__(scope, construct_id, disable_resource_name_hashes=True)
+        self._environment = environment
+        self._engine: Literal["flux", "argocd"] = "argocd" if environment.delivery == "argocd" else "flux"
+        self._karpenter()
+        self._device_plugins()
+        if environment.secrets:
+            self._namespace("external-secrets", "restricted")
+            self._addon(
+                "external-secrets",
+                namespace="external-secrets",
+                repository="https://charts.external-secrets.io",
+                version="2.9.0",
+                values={"serviceAccount": {"name": "external-secrets"}},
+            )
+        if environment.monitoring.enabled and environment.monitoring.install:
+            self._prometheus()
+        if autoscaling:
+            self._namespace("keda", "restricted")
+            self._addon(
+                "keda", namespace="keda", repository="https://kedacore.github.io/charts", version="2.20.2"
+            )
+
+    def _karpenter(self) -> None:
+        cluster = self._environment.cluster_name
+        # Helm never upgrades definitions that a chart carries in crds/, so they are a release of their own.
+        self._addon(
+            "karpenter-crd",
+            namespace="kube-system",
+            repository=_KARPENTER_REPOSITORY,
+            version=_KARPENTER_VERSION,
+        )
+        self._addon(
+            "karpenter",
+            namespace="kube-system",
+            repository=_KARPENTER_REPOSITORY,
+            version=_KARPENTER_VERSION,
+            values={
+                "settings": {"clusterName": cluster, "interruptionQueue": cluster},
+                "serviceAccount": {"name": "karpenter"},
+                "controller": {
+                    "resources": {"requests": {"cpu": "500m", "memory": "1Gi"}, "limits": {"memory": "1Gi"}}
+                },
+            },
+            after=("karpenter-crd",),
+        )
+
+    def _device_plugins(self) -> None:
+        pools = self._environment.pools
+        vendors = {name: accelerators()[pool.accelerator].vendor for name, pool in pools.items()}
+        # Bottlerocket's NVIDIA image brings its own plugin; two would both register the GPUs.
+        nvidia = [n for n, pool in pools.items() if vendors[n] == "nvidia" and pool.ami.startswith("al2023")]
+        if nvidia:
+            self._addon(
+                "nvidia-device-plugin",
+                namespace="kube-system",
+                repository="https://nvidia.github.io/k8s-device-plugin",
+                version="0.20.0",
+                values={
+                    "affinity": _on_pools(nvidia),
+                    "tolerations": [{"key": "nvidia.com/gpu", "operator": "Exists", "effect": "NoSchedule"}],
+                },
+            )
+        if "aws" in vendors.values():
+            self._addon(
+                "neuron-helm-chart",
+                namespace="kube-system",
+                repository="oci://public.ecr.aws/neuron",
+                version="1.10.0",
+                values={"npd": {"enabled": False}},
+            )
+
+    def _prometheus(self) -> None:
+        namespace = self._environment.monitoring.namespace
+        self._namespace(namespace, "privileged")  # node-exporter reads the host
+        self._addon(
+            "kube-prometheus-stack",
+            namespace=namespace,
+            repository="https://prometheus-community.github.io/helm-charts",
+            version="88.2.0",
+            values={
+                "prometheus": {
+                    "prometheusSpec": {
+                        "serviceMonitorSelectorNilUsesHelmValues": True,
+                        "retention": "15d",
+                    }
+                }
+            },
+        )
+
+    def _namespace(self, name: str, level: str) -> None:
+        manifest(
+            self,
+            f"Namespace-{name}",
+            api_version="v1",
+            kind="Namespace",
+            name=name,
+            labels={**platform_labels("namespace"), "pod-security.kubernetes.io/enforce": level},
+        )
+
+    def _addon(
+        self,
+        name: str,
+        *,
+        namespace: str,
+        repository: str,
+        version: str,
+        values: dict[str, Any] | None = None,
+        after: tuple[str, ...] = (),
+    ) -> None:
+        HelmAddon(
+            self,
+            name,
+            engine=self._engine,
+            name=name,
+            namespace=namespace,
+            repository=repository,
+            chart=name,
+            version=version,
+            values=values or {},
+            after=after,
+        )
+
+
+def _on_pools(names: list[str]) -> dict[str, Any]:
+    expression = {"key": "karpenter.sh/nodepool", "operator": "In", "values": sorted(names)}
+    terms = {"nodeSelectorTerms": [{"matchExpressions": [expression]}]}
+    return {"nodeAffinity": {"requiredDuringSchedulingIgnoredDuringExecution": terms}}

@@ -1,0 +1,32 @@
+"""Chart of the Argo CD Applications that apply the rendered tree from Git."""
+
+from __future__ import annotations
+
+from cdk8s import Chart
+from constructs import Construct
+
+from modelyard.k8s import ArgoApplication
+from modelyard.spec import Environment
+from modelyard.spec.environment import GitRepository
+
+# Folder to sync wave: add-ons bring the definitions that the platform needs, and it the nodes for the models.
+_WAVES = {"addons": -10, "platform": -5, "models": 0}
+
+
+class ArgoChart(Chart):
+    def __init__(
+        self, scope: Construct, construct_id: str, *, environment: Environment, git: GitRepository
+    ) -> None:
+        super().__init__(scope, construct_id, disable_resource_name_hashes=True)
+        for folder, wave in _WAVES.items():
+            ArgoApplication(
+                self,
+                folder.capitalize(),
+                name=f"modelyard-{folder}",
+                source={
+                    "repoURL": git.url,
+                    "targetRevision": git.revision,
+                    "path": f"{git.path.strip('/')}/{environment.name}/{folder}",
+                },
+                wave=wave,
+            )

@@ -1,0 +1,34 @@
+"""Chart of what all models of an environment share."""
+
+from __future__ import annotations
+
+from cdk8s import Chart
+from constructs import Construct
+
+from modelyard.k8s import AcceleratorPool, ModelNamespace, SharedModelCache, SynchronizedSecrets
+from modelyard.k8s.model_cache import ACCESS_POINT_VARIABLE, FILE_SYSTEM_VARIABLE
+from modelyard.spec import Environment
+
+
+class PlatformChart(Chart):
+    def __init__(self, scope: Construct, construct_id: str, *, environment: Environment) -> None:
+        super().__init__(scope, construct_id, disable_resource_name_hashes=True)
+        ModelNamespace(self, "Models", name=environment.namespace)
+        for name, pool in environment.pools.items():
+            AcceleratorPool(self, f"Pool-{name}", name=name, pool=pool, environment=environment)
+        SharedModelCache(
+            self,
+            "ModelCache",
+            namespace=environment.namespace,
+            size_gib=environment.cache.size_gib,
+            file_system_id=environment.cache.file_system_id or FILE_SYSTEM_VARIABLE,
+            access_point_id=environment.cache.access_point_id or ACCESS_POINT_VARIABLE,
+        )
+        if environment.secrets:
+            SynchronizedSecrets(
+                self,
+                "Secrets",
+                namespace=environment.namespace,
+                region=environment.region,
+                secrets=environment.secrets,
+            )

@@ -1,0 +1,1 @@
+"""CDK constructs for the AWS half: network, cluster, Karpenter, model cache, secrets and delivery."""

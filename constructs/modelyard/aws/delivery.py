@@ -1,0 +1,66 @@
+"""The bucket that carries the rendered tree from `cdk deploy` to the cluster."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from aws_cdk import Duration, RemovalPolicy
+from aws_cdk import aws_s3 as s3
+from aws_cdk import aws_s3_deployment as s3_deployment
+from constructs import Construct
+
+from modelyard.aws.audit_log import AuditLog
+
+
+class Delivery(Construct):
+    """A versioned bucket and the rendered tree in it.
+
+    The upload is not atomic, and need not be: every folder of the tree lists its files in a `kustomization.yaml`, and a
+    build with a file missing changes nothing in the cluster until the next try.
+    """
+
+    def __init__(
+        self,
+        scope: Construct,
+        construct_id: str,
+        *,
+        tree: Path,  # the rendered folder of one environment
+        log_retention_days: int = 90,
+        removal_policy: RemovalPolicy = RemovalPolicy.RETAIN,
+    ) -> None:
+        super().__init__(scope, construct_id)
+        disposable = removal_policy == RemovalPolicy.DESTROY
+        self.bucket = s3.Bucket(
+            self,
+            "Tree",
+            # S3's own key: the tree holds no secret values, by construction, and a key of ours would add a way to fail.
+            encryption=s3.BucketEncryption.S3_MANAGED,
+            block_public_access=s3.BlockPublicAccess.BLOCK_ALL,
+            object_ownership=s3.ObjectOwnership.BUCKET_OWNER_ENFORCED,
+            enforce_ssl=True,
+            minimum_tls_version=1.2,
+            versioned=True,
+            lifecycle_rules=[
+                s3.LifecycleRule(
+                    # Long enough to see what was deployed in the last quarter.
+                    noncurrent_version_expiration=Duration.days(90),
+                    abort_incomplete_multipart_upload_after=Duration.days(1),
+                )
+            ],
+            removal_policy=removal_policy,
+            # CloudFormation cannot delete a bucket with versions in it; the upload below does not remove them.
+            auto_delete_objects=disposable,
+        )
+        self.upload = s3_deployment.BucketDeployment(
+            self,
+            "Upload",
+            destination_bucket=self.bucket,
+            sources=[s3_deployment.Source.asset(str(tree))],
+            prune=True,
+            # What was delivered stays delivered when only this resource goes.
+            retain_on_delete=True,
+            memory_limit=256,
+            log_group=AuditLog(
+                self, "UploadLog", retention_days=log_retention_days, removal_policy=removal_policy
+            ),
+        )

@@ -1,0 +1,29 @@
+"""A KMS key with the house defaults."""
+
+from __future__ import annotations
+
+from aws_cdk import Duration, RemovalPolicy
+from aws_cdk import aws_kms as kms
+from constructs import Construct
+
+
+class EncryptionKey(kms.Key):
+    """A customer-managed key that AWS rotates every year."""
+
+    def __init__(
+        self,
+        scope: Construct,
+        construct_id: str,
+        *,
+        description: str,
+        removal_policy: RemovalPolicy = RemovalPolicy.RETAIN,
+    ) -> None:
+        super().__init__(
+            scope,
+            construct_id,
+            description=description,
+            enable_key_rotation=True,
+            removal_policy=removal_policy,
+            # The shortest wait that KMS allows: only keys of throw-away environments are ever scheduled for deletion.
+            pending_window=Duration.days(7) if removal_policy == RemovalPolicy.DESTROY else None,
+        )

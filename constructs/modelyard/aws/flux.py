@@ -1,0 +1,187 @@
+"""Flux: installed once, from then on it keeps the cluster equal to the bucket."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any, Final, cast
+
+from aws_cdk import Duration, RemovalPolicy, Stack
+from aws_cdk import aws_ec2 as ec2
+from aws_cdk import aws_eks_v2 as eks
+from aws_cdk import aws_iam as iam
+from aws_cdk import aws_logs as logs
+from aws_cdk import aws_s3 as s3
+from aws_cdk.lambda_layer_kubectl_v36 import KubectlV36Layer
+from constructs import Construct
+
+from modelyard.aws.pod_identity import PodIdentityRole
+
+CHART: Final = "oci://ghcr.io/fluxcd-community/charts/flux2"
+CHART_VERSION: Final = "2.18.3"
+"""Flux 2.8.5; the chart is of 2026-04-14."""
+
+NAMESPACE: Final = "flux-system"
+_SOURCE: Final = "modelyard"
+
+# The chart ships its CRDs as templates, so a Bucket in the same release would be unknown to the API server: hooks are
+# sent after the release is ready. Helm's default for hooks is delete-then-create, and deleting a Kustomization deletes
+# every model. `hook-failed` never applies to these kinds; it stands here to displace that default, so that Helm 4
+# applies changes in place.
+_AFTER_CRDS: Final = {
+    "helm.sh/hook": "post-install,post-upgrade",
+    "helm.sh/hook-delete-policy": "hook-failed",
+}
+
+
+class Flux(Construct):
+    """Flux's source, kustomize and helm controllers, reading one bucket with an identity of their own.
+
+    The tree's folders are applied in order: `addons`, then `platform`, then `models`, each when the one before is
+    healthy. The only Kubernetes object that CloudFormation manages is the Helm release; uninstalling it leaves the
+    cluster's workloads and Flux's own objects in place.
+    """
+
+    def __init__(
+        self,
+        scope: Construct,
+        construct_id: str,
+        *,
+        cluster_name: str,
+        vpc: ec2.IVpc,
+        subnets: Sequence[ec2.ISubnet],  # private subnets with a way to ghcr.io
+        cluster_security_group: ec2.ISecurityGroup,
+        bucket: s3.IBucket,
+        substitutions: Mapping[str, str],  # deploy-time values for `${NAME}` in `platform` and `models`
+        log_retention_days: int = 90,
+        removal_policy: RemovalPolicy = RemovalPolicy.RETAIN,  # of the installer's logs
+    ) -> None:
+        super().__init__(scope, construct_id)
+        reader = PodIdentityRole(self, "SourceRole", description="Flux: read the rendered tree")
+        reader.add_to_policy(iam.PolicyStatement(actions=["s3:ListBucket"], resources=[bucket.bucket_arn]))
+        reader.add_to_policy(
+            iam.PolicyStatement(actions=["s3:GetObject"], resources=[bucket.arn_for_objects("*")])
+        )
+        association = reader.associate(
+            cluster_name=cluster_name, namespace=NAMESPACE, service_account="source-controller"
+        )
+
+        # An imported cluster ignores `kubectl_provider_options`: one import makes the provider, another uses it.
+        imported = eks.Cluster.from_cluster_attributes(self, "Cluster", cluster_name=cluster_name, vpc=vpc)
+        installer = eks.KubectlProvider(
+            self,
+            "Installer",
+            cluster=imported,
+            kubectl_layer=KubectlV36Layer(self, "Kubectl"),
+            private_subnets=list(subnets),
+            # Its functions join the cluster's group, the only one that a private endpoint admits.
+            security_groups=[cluster_security_group],
+        )
+        _keep_logs(installer, days=log_retention_days, removal_policy=removal_policy)
+        assert installer.role is not None
+        access = eks.AccessEntry(
+            self,
+            "InstallerAccess",
+            cluster=imported,
+            principal=installer.role.role_arn,
+            access_policies=[
+                eks.AccessPolicy.from_access_policy_name(
+                    "AmazonEKSClusterAdminPolicy", access_scope_type=eks.AccessScopeType.CLUSTER
+                )
+            ],
+        )
+        self.release = eks.HelmChart(
+            self,
+            "Release",
+            cluster=eks.Cluster.from_cluster_attributes(
+                self, "Installed", cluster_name=cluster_name, kubectl_provider=installer
+            ),
+            release="flux",
+            repository=CHART,
+            chart="flux2",
+            version=CHART_VERSION,
+            namespace=NAMESPACE,
+            create_namespace=True,
+            wait=True,
+            timeout=Duration.minutes(10),  # the function behind it has fifteen
+            values=flux_values(
+                bucket_name=bucket.bucket_name, region=Stack.of(self).region, substitutions=substitutions
+            ),
+        )
+        # Pods get an identity only if the association is there when they start.
+        self.release.node.add_dependency(association, access)
+
+
+def _keep_logs(installer: eks.KubectlProvider, *, days: int, removal_policy: RemovalPolicy) -> None:
+    # The provider takes no log groups, and makes its own to be kept for two years and beyond the stack.
+    for child in installer.node.find_all():
+        if isinstance(child, logs.CfnLogGroup):
+            child.retention_in_days = days
+            child.apply_removal_policy(removal_policy)
+
+
+def flux_values(*, bucket_name: str, region: str, substitutions: Mapping[str, str]) -> dict[str, Any]:
+    """Values of the flux2 chart: three controllers, the bucket, and the three folders of the tree in their order."""
+    objects = [
+        _bucket(bucket_name, region),
+        _kustomization("addons", timeout="15m"),
+        _kustomization("platform", after="addons", timeout="10m", substitutions=substitutions),
+        # A model of hundreds of gigabytes is downloaded, copied and compiled before it is healthy.
+        _kustomization("models", after="platform", timeout="90m", substitutions=substitutions),
+    ]
+    return {
+        # Without this an uninstall would delete the definitions, with them every Kustomization, and so every model.
+        "crds": {"annotations": {"helm.sh/resource-policy": "keep"}},
+        "kustomizeController": {
+            "container": {
+                "additionalArgs": [
+                    # A fix must not wait for the time-out of what it fixes; an undefined ${NAME} is an error, not "".
+                    "--feature-gates=CancelHealthCheckOnNewRevision=true,StrictPostBuildSubstitutions=true"
+                ]
+            }
+        },
+        "imageAutomationController": {"create": False},
+        "imageReflectionController": {"create": False},
+        "notificationController": {"create": False},
+        "extraObjects": cast(list[Any], objects),
+    }
+
+
+def _bucket(bucket_name: str, region: str) -> dict[str, Any]:
+    return {
+        "apiVersion": "source.toolkit.fluxcd.io/v1",
+        "kind": "Bucket",
+        "metadata": {"name": _SOURCE, "namespace": NAMESPACE, "annotations": dict(_AFTER_CRDS)},
+        "spec": {
+            "provider": "aws",
+            "bucketName": bucket_name,
+            "endpoint": f"s3.{region}.amazonaws.com",
+            "region": region,
+            "interval": "1m",
+        },
+    }
+
+
+def _kustomization(
+    name: str, *, timeout: str, after: str | None = None, substitutions: Mapping[str, str] | None = None
+) -> dict[str, Any]:
+    spec: dict[str, Any] = {
+        "sourceRef": {"kind": "Bucket", "name": _SOURCE},
+        "path": f"./{name}",
+        "interval": "10m",
+        "retryInterval": "1m",
+        "timeout": timeout,
+        "wait": True,
+        "prune": True,
+        # Deleting one of these by hand takes its objects along, and waits: Karpenter then still drains its nodes.
+        "deletionPolicy": "WaitForTermination",
+    }
+    if after:
+        spec["dependsOn"] = [{"name": after}]
+    if substitutions:
+        spec["postBuild"] = {"substitute": dict(substitutions)}
+    return {
+        "apiVersion": "kustomize.toolkit.fluxcd.io/v1",
+        "kind": "Kustomization",
+        "metadata": {"name": name, "namespace": NAMESPACE, "annotations": dict(_AFTER_CRDS)},
+        "spec": spec,
+    }

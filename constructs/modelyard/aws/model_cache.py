@@ -1,0 +1,96 @@
+"""The shared model cache: weights are downloaded once, and read by every replica in every zone."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Final
+
+from aws_cdk import RemovalPolicy
+from aws_cdk import aws_ec2 as ec2
+from aws_cdk import aws_efs as efs
+from aws_cdk import aws_iam as iam
+from constructs import Construct
+
+from modelyard.aws.encryption_key import EncryptionKey
+
+CACHE_USER: Final = 2000
+"""uid and gid of the model servers: the access point forces them, so the pods must run as them."""
+
+
+class ModelCache(Construct):
+    """An encrypted EFS file system with a mount target in each zone and one access point for all models.
+
+    Who may mount it is decided by the network: NFS is open to the cluster's security group and to nothing else. Root
+    is never honoured, since no client is granted ClientRootAccess.
+    """
+
+    def __init__(
+        self,
+        scope: Construct,
+        construct_id: str,
+        *,
+        vpc: ec2.IVpc,
+        subnets: Sequence[ec2.ISubnet],  # one in each zone where models run
+        clients: ec2.ISecurityGroup,  # the cluster's security group
+        path: str = "/models",
+        removal_policy: RemovalPolicy = RemovalPolicy.RETAIN,
+    ) -> None:
+        super().__init__(scope, construct_id)
+        self.key = EncryptionKey(self, "Key", description="Model cache", removal_policy=removal_policy)
+        group = ec2.SecurityGroup(
+            self,
+            "MountTargets",
+            vpc=vpc,
+            description="NFS of the model cache",
+            allow_all_outbound=False,
+        )
+        group.add_ingress_rule(clients, ec2.Port.tcp(2049), "NFS from the cluster")
+        self.file_system = efs.FileSystem(
+            self,
+            "FileSystem",
+            vpc=vpc,
+            vpc_subnets=ec2.SubnetSelection(subnets=list(subnets)),
+            security_group=group,
+            encrypted=True,
+            kms_key=self.key,
+            # Weights are read in bursts by nodes that have just started; bursting credits would be gone by the second.
+            throughput_mode=efs.ThroughputMode.ELASTIC,
+            performance_mode=efs.PerformanceMode.GENERAL_PURPOSE,
+            # A revision that no node has loaded for two months is kept for a tenth of the price, and comes back on use.
+            lifecycle_policy=efs.LifecyclePolicy.AFTER_60_DAYS,
+            out_of_infrequent_access_policy=efs.OutOfInfrequentAccessPolicy.AFTER_1_ACCESS,
+            # Every byte can be downloaded again from where it came.
+            enable_automatic_backups=False,
+            # Stated in full below; the construct would otherwise add a policy of its own.
+            allow_anonymous_access=True,
+            file_system_policy=_policy(),
+            removal_policy=removal_policy,
+        )
+        self.access_point = self.file_system.add_access_point(
+            "Models",
+            path=path,
+            create_acl=efs.Acl(owner_uid=str(CACHE_USER), owner_gid=str(CACHE_USER), permissions="0755"),
+            posix_user=efs.PosixUser(uid=str(CACHE_USER), gid=str(CACHE_USER)),
+        )
+
+
+def _policy() -> iam.PolicyDocument:
+    return iam.PolicyDocument(
+        statements=[
+            iam.PolicyStatement(
+                sid="MountFromTheVpc",
+                principals=[iam.AnyPrincipal()],
+                actions=["elasticfilesystem:ClientMount", "elasticfilesystem:ClientWrite"],
+                resources=["*"],
+                conditions={"Bool": {"elasticfilesystem:AccessedViaMountTarget": "true"}},
+            ),
+            iam.PolicyStatement(
+                sid="OnlyWithTls",
+                effect=iam.Effect.DENY,
+                principals=[iam.AnyPrincipal()],
+                actions=["elasticfilesystem:Client*"],
+                resources=["*"],
+                conditions={"Bool": {"aws:SecureTransport": "false"}},
+            ),
+        ]
+    )

@@ -1,0 +1,46 @@
+"""AWS permissions for a pod, without an OIDC provider and without an annotation on the service account."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from aws_cdk import aws_eks_v2 as eks
+from aws_cdk import aws_iam as iam
+from constructs import Construct
+
+
+class PodIdentityRole(iam.Role):
+    """A role that EKS Pod Identity hands to pods.
+
+    Nothing can assume it until an association names it: `associate`, or the `podIdentityAssociations` of an add-on.
+    """
+
+    def __init__(
+        self,
+        scope: Construct,
+        construct_id: str,
+        *,
+        description: str,
+        managed_policies: Sequence[iam.IManagedPolicy] = (),
+    ) -> None:
+        super().__init__(
+            scope,
+            construct_id,
+            description=description,
+            # EKS tags the session with cluster, namespace and service account, and is refused without sts:TagSession.
+            assumed_by=iam.ServicePrincipal("pods.eks.amazonaws.com").with_session_tags(),
+            managed_policies=list(managed_policies),
+        )
+
+    def associate(
+        self, *, cluster_name: str, namespace: str, service_account: str
+    ) -> eks.CfnPodIdentityAssociation:
+        """Give this role to the pods of one service account; they get it when they start, not when they run already."""
+        return eks.CfnPodIdentityAssociation(
+            self,
+            "Association",
+            cluster_name=cluster_name,
+            namespace=namespace,
+            service_account=service_account,
+            role_arn=self.role_arn,
+        )

@@ -1,0 +1,62 @@
+"""Secrets by name: the containers are infrastructure, the values are not."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from aws_cdk import RemovalPolicy
+from aws_cdk import aws_iam as iam
+from aws_cdk import aws_secretsmanager as secretsmanager
+from constructs import Construct
+
+from modelyard.aws.encryption_key import EncryptionKey
+from modelyard.aws.pod_identity import PodIdentityRole
+
+
+class ModelSecrets(Construct):
+    """Empty secrets in AWS Secrets Manager, and the role with which External Secrets reads exactly those.
+
+    No value ever passes through a template, a parameter or a state file: an operator puts it in once, with
+    `aws secretsmanager put-secret-value --secret-id NAME --secret-string file:///dev/stdin`. A generated placeholder
+    would be synchronised into the cluster and fail there as a wrong token; an empty secret fails as an empty secret.
+    """
+
+    def __init__(
+        self,
+        scope: Construct,
+        construct_id: str,
+        *,
+        cluster_name: str,
+        names: Iterable[str],  # names in Secrets Manager, such as prod/inference/hf-token
+        namespace: str = "external-secrets",
+        service_account: str = "external-secrets",
+        removal_policy: RemovalPolicy = RemovalPolicy.RETAIN,
+    ) -> None:
+        super().__init__(scope, construct_id)
+        self.key = EncryptionKey(
+            self, "Key", description="Secrets of the model servers", removal_policy=removal_policy
+        )
+        self.reader = PodIdentityRole(
+            self, "ReaderRole", description="External Secrets: the secrets of models"
+        )
+        arns = []
+        containers = Construct(self, "Secrets")
+        # Two logical names may share one secret.
+        for name in sorted(set(names)):
+            # The L1, since the L2 generates a value when it is given none.
+            secret = secretsmanager.CfnSecret(
+                containers,
+                name,
+                name=name,
+                description="Value put in by an operator; read by External Secrets",
+                kms_key_id=self.key.key_arn,
+            )
+            secret.apply_removal_policy(removal_policy)
+            arns.append(secret.ref)
+        self.reader.add_to_policy(
+            iam.PolicyStatement(
+                actions=["secretsmanager:GetSecretValue", "secretsmanager:DescribeSecret"], resources=arns
+            )
+        )
+        self.key.grant_decrypt(self.reader)
+        self.reader.associate(cluster_name=cluster_name, namespace=namespace, service_account=service_account)

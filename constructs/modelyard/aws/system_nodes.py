@@ -1,0 +1,91 @@
+"""The managed node group for everything that is not a model."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Final
+
+from aws_cdk import Tags
+from aws_cdk import aws_ec2 as ec2
+from aws_cdk import aws_eks_v2 as eks
+from aws_cdk import aws_iam as iam
+from constructs import Construct
+
+NODE_POLICIES: Final = (
+    "AmazonEKSWorkerNodePolicy",
+    "AmazonEKS_CNI_Policy",
+    "AmazonEC2ContainerRegistryPullOnly",
+    "AmazonSSMManagedInstanceCore",
+)
+"""What a node may do in AWS; pods have roles of their own and cannot reach the node's."""
+
+
+class SystemNodeGroup(Construct):
+    """Graviton nodes that run Karpenter, the CSI controllers, Flux and monitoring.
+
+    Karpenter cannot make the nodes it runs on itself, and spreads its two replicas over two nodes in two zones.
+    """
+
+    def __init__(
+        self,
+        scope: Construct,
+        construct_id: str,
+        *,
+        cluster: eks.ICluster,
+        subnets: Sequence[ec2.ISubnet],
+        instance_types: Sequence[str] = ("m7g.large", "m6g.large"),  # Graviton, tried in order
+        count: int = 2,
+        volume_gib: int = 50,  # root volume: images and logs of the controllers
+    ) -> None:
+        super().__init__(scope, construct_id)
+        self.role = iam.Role(
+            self,
+            "Role",
+            description="Nodes of the system node group",
+            assumed_by=iam.ServicePrincipal("ec2.amazonaws.com"),
+            managed_policies=[iam.ManagedPolicy.from_aws_managed_policy_name(name) for name in NODE_POLICIES],
+        )
+        template = ec2.LaunchTemplate(
+            self,
+            "Template",
+            # One hop ends at the node: a pod that asks for the node's credentials gets no answer.
+            require_imdsv2=True,
+            http_endpoint=True,
+            http_put_response_hop_limit=1,
+            block_devices=[
+                ec2.BlockDevice(
+                    device_name="/dev/xvda",
+                    volume=ec2.BlockDeviceVolume.ebs(
+                        volume_gib, volume_type=ec2.EbsDeviceVolumeType.GP3, encrypted=True
+                    ),
+                )
+            ],
+        )
+        Tags.of(template).add("Name", "system-node")
+        self.nodegroup = eks.Nodegroup(
+            self,
+            "Nodegroup",
+            cluster=cluster,
+            # The construct's default is AL2, which does not exist for current Kubernetes versions.
+            ami_type=eks.NodegroupAmiType.AL2023_ARM_64_STANDARD,
+            instance_types=[ec2.InstanceType(name) for name in instance_types],
+            min_size=count,
+            desired_size=count,
+            max_size=count + 1,  # an update brings the new node first
+            max_unavailable=1,
+            # A PodDisruptionBudget that blocks an update is a finding, not something to overrule.
+            force_update=False,
+            enable_node_auto_repair=True,
+            node_role=self.role,
+            subnets=ec2.SubnetSelection(subnets=list(subnets)),
+            launch_template_spec=eks.LaunchTemplateSpec(
+                id=_known(template.launch_template_id), version=template.latest_version_number
+            ),
+            labels={"modelyard.dev/role": "system"},
+        )
+
+
+def _known(value: str | None) -> str:
+    # Optional only in jsii's view: launch templates that we make have an id.
+    assert value is not None
+    return value

@@ -1,0 +1,22 @@
+"""Reusable cdk8s constructs: what a model, a pool, a cache and an add-on are in Kubernetes."""
+
+from modelyard.k8s.accelerator_pool import AcceleratorPool
+from modelyard.k8s.argocd import ArgoApplication
+from modelyard.k8s.helm_addon import HelmAddon
+from modelyard.k8s.model_cache import SharedModelCache
+from modelyard.k8s.model_namespace import ModelNamespace
+from modelyard.k8s.model_server import ModelServer
+from modelyard.k8s.secrets import SynchronizedSecrets
+from modelyard.k8s.tree import Rendering, write_tree
+
+__all__ = [
+    "AcceleratorPool",
+    "ArgoApplication",
+    "HelmAddon",
+    "ModelNamespace",
+    "ModelServer",
+    "Rendering",
+    "SharedModelCache",
+    "SynchronizedSecrets",
+    "write_tree",
+]

@@ -1,0 +1,123 @@
+"""A Karpenter NodePool with its EC2NodeClass for one accelerator."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from constructs import Construct
+
+from modelyard.hardware import InstanceType, accelerators
+from modelyard.k8s.labels import platform_labels
+from modelyard.k8s.manifest import manifest
+from modelyard.planning.placement import candidates
+from modelyard.spec import Environment, Pool
+
+# gp3's maximum: images of ten gigabytes unpack as fast as the volume writes, and the node is paid for meanwhile.
+_VOLUME = {
+    "volumeType": "gp3",
+    "iops": 16000,
+    "throughput": 1000,
+    "encrypted": True,
+    "deleteOnTermination": True,
+}
+
+# nodeadm pulls and unpacks layers in parallel with this gate; AL2023 images know it since 2025.
+_FAST_PULL = """\
+apiVersion: node.eks.aws/v1alpha1
+kind: NodeConfig
+spec:
+  featureGates:
+    FastImagePull: true
+"""
+
+# Models take minutes to load: a node without pods stays this long, so that a rollout in place finds it again.
+_CONSOLIDATE_AFTER = "30m"
+
+# Where every warning counts, drifted nodes are replaced between 02:00 and 04:00 UTC alone.
+_NO_DRIFT = {"nodes": "0", "reasons": ["Drifted"], "schedule": "0 4 * * *", "duration": "22h"}
+
+
+class AcceleratorPool(Construct):
+    """Nodes for one accelerator: only the instance types that the plan knows, tainted, and never consolidated while
+    a model runs on them."""
+
+    def __init__(
+        self, scope: Construct, construct_id: str, *, name: str, pool: Pool, environment: Environment
+    ) -> None:
+        super().__init__(scope, construct_id)
+        labels = platform_labels("nodes")
+        types = [i for i in candidates(pool) if not i.unsupported and environment.region in i.offered_regions]
+        manifest(
+            self,
+            "NodeClass",
+            api_version="karpenter.k8s.aws/v1",
+            kind="EC2NodeClass",
+            name=name,
+            labels=labels,
+            spec=_node_class(pool, environment, types),
+        )
+        manifest(
+            self,
+            "NodePool",
+            api_version="karpenter.sh/v1",
+            kind="NodePool",
+            name=name,
+            labels=labels,
+            spec=_node_pool(name, pool, environment, types),
+        )
+
+
+def _node_class(pool: Pool, environment: Environment, types: list[InstanceType]) -> dict[str, Any]:
+    cluster = environment.cluster_name
+    al2023 = pool.ami.startswith("al2023")
+    # Bottlerocket keeps images and pods on its second volume.
+    device = "/dev/xvda" if al2023 else "/dev/xvdb"
+    spec: dict[str, Any] = {
+        "amiSelectorTerms": [{"alias": pool.ami}],
+        "instanceProfile": f"{cluster}-node",
+        "subnetSelectorTerms": [{"tags": {"karpenter.sh/discovery": cluster}}],
+        "securityGroupSelectorTerms": [{"tags": {"aws:eks:cluster-name": cluster}}],
+        "blockDeviceMappings": [
+            {"deviceName": device, "ebs": {**_VOLUME, "volumeSize": f"{pool.root_volume_gib}Gi"}}
+        ],
+        "metadataOptions": {"httpTokens": "required", "httpPutResponseHopLimit": 1},
+        "tags": {**environment.tags, "modelyard.dev/env": environment.name},
+    }
+    if al2023:
+        spec["userData"] = _FAST_PULL
+    if types and all(instance.local_nvme_gb for instance in types):
+        spec["instanceStorePolicy"] = "RAID0"
+    if pool.reservations:
+        spec["capacityReservationSelectorTerms"] = [{"id": reservation} for reservation in pool.reservations]
+    return spec
+
+
+def _node_pool(name: str, pool: Pool, environment: Environment, types: list[InstanceType]) -> dict[str, Any]:
+    accelerator = accelerators()[pool.accelerator]
+    return {
+        "template": {
+            "metadata": {
+                "labels": {"modelyard.dev/accelerator": pool.accelerator, "modelyard.dev/pool": name}
+            },
+            "spec": {
+                "nodeClassRef": {"group": "karpenter.k8s.aws", "kind": "EC2NodeClass", "name": name},
+                "requirements": [
+                    _one_of("node.kubernetes.io/instance-type", sorted(instance.name for instance in types)),
+                    _one_of("karpenter.sh/capacity-type", list(pool.capacity)),
+                    _one_of("topology.kubernetes.io/zone", list(environment.pool_zones(pool))),
+                ],
+                "taints": [{"key": accelerator.taint, "value": "true", "effect": "NoSchedule"}],
+                "expireAfter": "Never",
+            },
+        },
+        "disruption": {
+            "consolidationPolicy": "WhenEmpty",
+            "consolidateAfter": _CONSOLIDATE_AFTER,
+            "budgets": [{"nodes": "1"}, *([_NO_DRIFT] if environment.strict else [])],
+        },
+        "limits": {accelerator.resource: str(pool.limit)},
+    }
+
+
+def _one_of(key: str, values: list[str]) -> dict[str, Any]:
+    return {"key": key, "operator": "In", "values": values}

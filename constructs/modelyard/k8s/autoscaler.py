@@ -1,0 +1,75 @@
+"""Replicas by queue or by KV cache, with windows that respect how long a model loads."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from constructs import Construct
+
+from modelyard.k8s.labels import model_annotations, model_labels
+from modelyard.k8s.manifest import manifest
+from modelyard.planning import ModelPlan
+from modelyard.spec import Environment
+
+_SCALE_DOWN_LEAST = 300  # the HorizontalPodAutoscaler's own default, in seconds
+
+
+class Autoscaler(Construct):
+    """A KEDA ScaledObject over vLLM's own metrics; GPU utilisation says nothing about load, one request fills it."""
+
+    def __init__(
+        self, scope: Construct, construct_id: str, *, plan: ModelPlan, environment: Environment
+    ) -> None:
+        super().__init__(scope, construct_id)
+        replicas = plan.model.replicas
+        quiet = max(_SCALE_DOWN_LEAST, plan.startup.budget, plan.model.scaling.scale_down_after)
+        manifest(
+            self,
+            "ScaledObject",
+            api_version="keda.sh/v1alpha1",
+            kind="ScaledObject",
+            name=plan.name,
+            namespace=environment.namespace,
+            labels=model_labels(plan, environment.name),
+            annotations=model_annotations(plan),
+            spec={
+                "scaleTargetRef": {"name": plan.name},
+                "minReplicaCount": replicas.min,
+                "maxReplicaCount": replicas.max,
+                "pollingInterval": plan.model.observability.scrape_interval,
+                "cooldownPeriod": quiet,
+                "fallback": {"failureThreshold": 4, "replicas": max(1, replicas.min)},
+                "advanced": {
+                    "horizontalPodAutoscalerConfig": {
+                        "behavior": {
+                            "scaleUp": {"stabilizationWindowSeconds": 30},
+                            "scaleDown": {
+                                "stabilizationWindowSeconds": quiet,
+                                "policies": [{"type": "Pods", "value": 1, "periodSeconds": quiet}],
+                            },
+                        }
+                    }
+                },
+                "triggers": [_trigger(plan, environment)],
+            },
+        )
+
+
+def _trigger(plan: ModelPlan, environment: Environment) -> dict[str, Any]:
+    selector = f'{{namespace="{environment.namespace}",service="{plan.name}"}}'
+    scaling = plan.model.scaling
+    if scaling.metric == "waiting":  # KEDA divides a sum by the replicas
+        query, kind = f"sum(vllm:num_requests_waiting{selector})", "AverageValue"
+    else:
+        query, kind = f"100 * avg(vllm:kv_cache_usage_perc{selector})", "Value"
+    return {
+        "type": "prometheus",
+        "metricType": kind,
+        "metadata": {
+            "serverAddress": environment.monitoring.prometheus_url,
+            "query": query,
+            "threshold": str(scaling.target),
+            # An empty answer means that the metric is gone, not that nobody waits.
+            "ignoreNullValues": "false",
+        },
+    }

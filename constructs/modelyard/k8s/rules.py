@@ -1,0 +1,212 @@
+"""Rules over rendered objects: what must join does, and what must hold of every pod holds, patches included."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping
+from typing import Any
+
+from modelyard.findings import Finding
+from modelyard.spec.loading import secret_value
+
+Manifest = dict[str, Any]
+_WORKLOADS = ("Deployment", "Job", "StatefulSet", "DaemonSet")
+
+
+def check_objects(objects: Iterable[Manifest]) -> list[Finding]:
+    """Every broken rule among `objects`, which are all objects of one environment."""
+    items = list(objects)
+    findings = [*_duplicates(items), *_secret_findings(items), *_join_findings(items)]
+    for item in items:
+        if item["kind"] in _WORKLOADS:
+            findings += _pod_findings(item)
+    return findings
+
+
+def pod_template(item: Manifest) -> Manifest:
+    template: Manifest = item["spec"]["template"]
+    return template
+
+
+def selects(selector: Mapping[str, str], labels: Mapping[str, str]) -> bool:
+    """Whether a label selector, which must not be empty, matches `labels`."""
+    return bool(selector) and all(labels.get(key) == value for key, value in selector.items())
+
+
+def _broken(item: Manifest, message: str, fix: str) -> Finding:
+    return Finding(
+        "K8S001",
+        f"{item['kind']} {item['metadata']['name']}: {message}",
+        fix,
+        subject=item["metadata"].get("labels", {}).get("app.kubernetes.io/instance", ""),
+        field=("patches",),
+    )
+
+
+def _duplicates(items: list[Manifest]) -> Iterator[Finding]:
+    seen: set[tuple[str, str, str | None, str]] = set()
+    for item in items:
+        meta = item["metadata"]
+        identity = (item["apiVersion"].partition("/")[0], item["kind"], meta.get("namespace"), meta["name"])
+        if identity in seen:
+            yield _broken(item, "is rendered twice", "rename the model or the pool")
+        seen.add(identity)
+        if len(meta["name"]) > 63:
+            yield _broken(
+                item, f"name has {len(meta['name'])} characters", "use a name of at most 63 characters"
+            )
+
+
+def _secret_findings(items: list[Manifest]) -> Iterator[Finding]:
+    for item in items:
+        for text in _strings(item):
+            if match := secret_value(text):
+                yield _broken(
+                    item, f"holds a value that looks like a secret, {match[0][:4]}…", "name a secret instead"
+                )
+        if item["kind"] == "Secret":
+            yield _broken(item, "a Secret with its value would be written to a file", "use an ExternalSecret")
+
+
+def _strings(value: Any) -> Iterator[str]:
+    if isinstance(value, Mapping):
+        for inner in value.values():
+            yield from _strings(inner)
+    elif isinstance(value, list):
+        for inner in value:
+            yield from _strings(inner)
+    elif isinstance(value, str):
+        yield value
+
+
+def _join_findings(items: list[Manifest]) -> Iterator[Finding]:
+    def of(kind: str) -> list[Manifest]:
+        return [item for item in items if item["kind"] == kind]
+
+    pods = [item for kind in _WORKLOADS for item in of(kind)]
+    for service in of("Service"):
+        chosen = [
+            pod
+            for pod in pods
+            if _same_place(service, pod) and selects(service["spec"]["selector"], _pod_labels(pod))
+        ]
+        if len(chosen) != 1:
+            yield _broken(
+                service, f"selects {len(chosen)} workloads", "keep its selector equal to the pod's labels"
+            )
+        for port in service["spec"]["ports"]:
+            if any(port["targetPort"] not in _ports(pod) for pod in chosen):
+                yield _broken(
+                    service, f"targets port {port['targetPort']}, which no pod has", "use the pod's port name"
+                )
+    for monitor in of("ServiceMonitor"):
+        wanted = monitor["spec"]["selector"].get("matchLabels", {})
+        services = [s for s in of("Service") if selects(wanted, s["metadata"].get("labels", {}))]
+        if len(services) != 1:
+            yield _broken(
+                monitor,
+                f"selects {len(services)} Services",
+                "keep its selector equal to the Service's labels",
+            )
+        for endpoint in monitor["spec"]["endpoints"]:
+            if any(endpoint["port"] not in [p["name"] for p in s["spec"]["ports"]] for s in services):
+                yield _broken(
+                    monitor,
+                    f"scrapes port {endpoint['port']}, which the Service lacks",
+                    "use the port's name",
+                )
+    for kind in ("PodDisruptionBudget", "Deployment"):
+        for item in of(kind):
+            wanted = item["spec"]["selector"].get("matchLabels", {})
+            if not any(_same_place(item, pod) and selects(wanted, _pod_labels(pod)) for pod in pods):
+                yield _broken(item, "selects no pods", "keep its selector equal to the pod's labels")
+    for scaler in of("ScaledObject"):
+        target = [
+            d for d in of("Deployment") if d["metadata"]["name"] == scaler["spec"]["scaleTargetRef"]["name"]
+        ]
+        if not target:
+            yield _broken(scaler, "scales nothing", "name the Deployment")
+        elif "replicas" in target[0]["spec"]:
+            yield _broken(target[0], "has replicas and an autoscaler", "leave replicas out")
+    accounts = {(a["metadata"].get("namespace"), a["metadata"]["name"]) for a in of("ServiceAccount")}
+    for pod in pods:
+        account = pod_template(pod)["spec"].get("serviceAccountName")
+        if account and (pod["metadata"].get("namespace"), account) not in accounts:
+            yield _broken(pod, f"uses service account {account}, which nobody renders", "render it")
+
+
+def _same_place(one: Manifest, other: Manifest) -> bool:
+    return bool(one["metadata"].get("namespace") == other["metadata"].get("namespace"))
+
+
+def _pod_labels(workload: Manifest) -> dict[str, str]:
+    labels: dict[str, str] = pod_template(workload)["metadata"].get("labels", {})
+    return labels
+
+
+def _ports(workload: Manifest) -> set[str | int]:
+    containers = pod_template(workload)["spec"]["containers"]
+    ports = [port for container in containers for port in container.get("ports", [])]
+    return {port[key] for port in ports for key in ("name", "containerPort") if key in port}
+
+
+def _pod_findings(workload: Manifest) -> Iterator[Finding]:
+    """Pod Security Standard `restricted`, and the inequalities of probes and drain."""
+    spec = pod_template(workload)["spec"]
+    context = spec.get("securityContext", {})
+    if any(spec.get(field) for field in ("hostNetwork", "hostPID", "hostIPC")):
+        yield _broken(workload, "joins a namespace of the host", "remove hostNetwork, hostPID and hostIPC")
+    if (
+        context.get("runAsNonRoot") is not True
+        or context.get("seccompProfile", {}).get("type") != "RuntimeDefault"
+    ):
+        yield _broken(workload, "may run as root or without seccomp", "keep the pod's securityContext")
+    if any("hostPath" in volume for volume in spec.get("volumes", [])):
+        yield _broken(workload, "mounts a path of the host", "use an emptyDir or a claim")
+    if spec.get("enableServiceLinks") is not False:
+        yield _broken(workload, "gets variables of every Service", "keep enableServiceLinks: false")
+    for container in [*spec.get("initContainers", []), *spec["containers"]]:
+        inner = container.get("securityContext", {})
+        restricted = (
+            inner.get("allowPrivilegeEscalation") is False
+            and inner.get("capabilities", {}).get("drop") == ["ALL"]
+            and inner.get("readOnlyRootFilesystem") is True
+            and not inner.get("privileged")
+        )
+        if not restricted:
+            yield _broken(
+                workload, f"container {container['name']} is not restricted", "keep its securityContext"
+            )
+    if workload["kind"] == "Deployment":
+        yield from _serving_findings(workload, spec)
+
+
+def _serving_findings(workload: Manifest, spec: Manifest) -> Iterator[Finding]:
+    server = spec["containers"][0]
+    missing = [name for name in ("startupProbe", "readinessProbe", "livenessProbe") if name not in server]
+    if missing:
+        yield _broken(workload, f"has no {', '.join(missing)}", "keep the three probes")
+        return
+    if _window(server["livenessProbe"]) <= _window(server["readinessProbe"]):
+        yield _broken(
+            workload, "is killed before it stops getting traffic", "keep liveness slower than readiness"
+        )
+    if workload["spec"].get("progressDeadlineSeconds", 600) <= _window(server["startupProbe"]):
+        yield _broken(workload, "fails its rollout while it may still start", "raise progressDeadlineSeconds")
+    pause = server.get("lifecycle", {}).get("preStop", {}).get("sleep", {}).get("seconds", 0)
+    drain = next(
+        (int(a.split("=")[1]) for a in server.get("args", []) if a.startswith("--shutdown-timeout=")), 0
+    )
+    grace = spec.get("terminationGracePeriodSeconds", 30)
+    if not pause or not drain or grace <= pause + drain:
+        yield _broken(
+            workload,
+            f"cuts requests off: grace {grace} s, {pause} s + {drain} s needed",
+            "raise the grace period",
+        )
+    rolling = workload["spec"].get("strategy", {}).get("rollingUpdate", {})
+    if not rolling.get("maxSurge") and not rolling.get("maxUnavailable"):
+        yield _broken(workload, "can never roll out", "allow a surge or an unavailable pod")
+
+
+def _window(probe: Mapping[str, int]) -> int:
+    return probe["periodSeconds"] * probe["failureThreshold"]

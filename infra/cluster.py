@@ -1,0 +1,48 @@
+"""Stack `Cluster`: EKS, its add-ons and its system nodes."""
+
+from __future__ import annotations
+
+from aws_cdk import Annotations
+from aws_cdk import aws_ec2 as ec2
+from constructs import Construct
+
+from infra.environment_stack import EnvironmentStack
+from infra.network import vpc_of
+from modelyard.aws.cluster import InferenceCluster
+from modelyard.spec import Environment
+
+
+class ClusterStack(EnvironmentStack):
+    concern = "cluster"
+
+    def __init__(self, scope: Construct, construct_id: str, *, settings: Environment) -> None:
+        super().__init__(
+            scope, construct_id, settings=settings, description="Modelyard: EKS cluster and system nodes"
+        )
+        vpc = vpc_of(self)
+        cluster = InferenceCluster(
+            self,
+            "Cluster",
+            name=settings.cluster_name,
+            version=settings.cluster.version,
+            vpc=vpc,
+            subnets=vpc.private_subnets,
+            public_access_cidrs=settings.cluster.public_access_cidrs,
+            admins=settings.cluster.admins,
+            viewers=settings.cluster.viewers,
+            system_instance_types=settings.cluster.system_nodes.instance_types,
+            system_node_count=settings.cluster.system_nodes.count,
+            log_retention_days=settings.cluster.log_retention_days,
+            deletion_protection=settings.removal == "retain",
+            removal_policy=self.removal_policy,
+        )
+        # The network stack has tagged them; the construct cannot see that.
+        Annotations.of(cluster.cluster).acknowledge_warning("@aws-cdk/aws-eks:clusterMustManuallyTagSubnet")
+        self.publish("security-group-id", cluster.cluster.cluster_security_group_id)
+
+
+def cluster_security_group(stack: EnvironmentStack) -> ec2.ISecurityGroup:
+    """The group that EKS puts on the API server and on every node; other stacks admit it, and never change it."""
+    return ec2.SecurityGroup.from_security_group_id(
+        stack, "ClusterSecurityGroup", stack.read(ClusterStack, "security-group-id"), mutable=False
+    )

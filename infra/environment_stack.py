@@ -1,0 +1,65 @@
+"""What every stack of an environment has in common, and how stacks hand values to each other."""
+
+from __future__ import annotations
+
+from typing import ClassVar
+
+from aws_cdk import Environment as AwsEnvironment
+from aws_cdk import RemovalPolicy, Stack, Tags
+from aws_cdk import aws_ssm as ssm
+from constructs import Construct
+
+from modelyard.spec import Environment
+
+
+class EnvironmentStack(Stack):
+    """A stack of one concern in one environment.
+
+    Stacks hand over through SSM parameters with fixed paths, `/modelyard/ENVIRONMENT/CONCERN/KEY`. An export would
+    tie its producer to every consumer: CloudFormation refuses to change or delete it while somebody imports it.
+    """
+
+    concern: ClassVar[str]
+
+    def __init__(
+        self, scope: Construct, construct_id: str, *, settings: Environment, description: str
+    ) -> None:
+        tags = {**settings.tags, "modelyard:environment": settings.name}
+        super().__init__(
+            scope,
+            construct_id,
+            stack_name=f"modelyard-{settings.name}-{self.concern}",
+            description=description,
+            env=AwsEnvironment(account=settings.account, region=settings.region),
+            termination_protection=settings.removal == "retain",
+            tags=tags,
+        )
+        self.settings = settings
+        self._published = Construct(self, "Published")
+        for key, value in tags.items():
+            Tags.of(self).add(key, value)
+
+    @property
+    def availability_zones(self) -> list[str]:
+        # CDK would look the account's zones up, which takes credentials; the environment names them.
+        return list(self.settings.availability_zones)
+
+    @property
+    def removal_policy(self) -> RemovalPolicy:
+        return RemovalPolicy.RETAIN if self.settings.removal == "retain" else RemovalPolicy.DESTROY
+
+    def publish(self, key: str, value: str) -> None:
+        """Hand `value` to other stacks."""
+        ssm.StringParameter(
+            self._published,
+            "".join(part.capitalize() for part in key.split("-")),
+            parameter_name=self._path(self.concern, key),
+            string_value=value,
+        )
+
+    def read(self, producer: type[EnvironmentStack], key: str) -> str:
+        """A value that `producer` has published; CloudFormation reads it when it deploys this stack."""
+        return ssm.StringParameter.value_for_string_parameter(self, self._path(producer.concern, key))
+
+    def _path(self, concern: str, key: str) -> str:
+        return f"/modelyard/{self.settings.name}/{concern}/{key}"

@@ -1,0 +1,52 @@
+"""Stack `Network`: the VPC, which may outlive the cluster in it."""
+
+from __future__ import annotations
+
+from aws_cdk import Annotations
+from aws_cdk import aws_ec2 as ec2
+from constructs import Construct
+
+from infra.environment_stack import EnvironmentStack
+from modelyard.aws.network import InferenceNetwork
+from modelyard.spec import Environment
+
+
+class NetworkStack(EnvironmentStack):
+    concern = "network"
+
+    def __init__(self, scope: Construct, construct_id: str, *, settings: Environment) -> None:
+        super().__init__(
+            scope, construct_id, settings=settings, description="Modelyard: VPC, subnets, endpoints"
+        )
+        network = InferenceNetwork(
+            self,
+            "Network",
+            cluster_name=settings.cluster_name,
+            availability_zones=settings.availability_zones,
+            cidr=settings.network.cidr,
+            nat_gateways=settings.network.nat_gateways,
+            interface_endpoints=settings.network.interface_endpoints,
+            log_retention_days=settings.cluster.log_retention_days,
+            removal_policy=self.removal_policy,
+        )
+        self.publish("vpc-id", network.vpc.vpc_id)
+        for zone, subnet in zip(settings.availability_zones, network.vpc.private_subnets, strict=True):
+            self.publish(f"private-subnet-{zone}", subnet.subnet_id)
+
+
+def vpc_of(stack: EnvironmentStack) -> ec2.IVpc:
+    """The environment's VPC as another stack sees it: its private subnets, by zone."""
+    settings = stack.settings
+    vpc = ec2.Vpc.from_vpc_attributes(
+        stack,
+        "Vpc",
+        vpc_id=stack.read(NetworkStack, "vpc-id"),
+        vpc_cidr_block=settings.network.cidr,
+        availability_zones=list(settings.availability_zones),
+        private_subnet_ids=[
+            stack.read(NetworkStack, f"private-subnet-{zone}") for zone in settings.availability_zones
+        ],
+    )
+    # Nothing here routes; the warning is about code that would.
+    Annotations.of(vpc).acknowledge_warning("@aws-cdk/aws-ec2:noSubnetRouteTableId")
+    return vpc

@@ -1,0 +1,37 @@
+"""All stacks of one environment, in the order in which they build on each other."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from constructs import Construct
+
+from infra.cluster import ClusterStack
+from infra.delivery import DeliveryStack
+from infra.environment_stack import EnvironmentStack
+from infra.karpenter import KarpenterStack
+from infra.model_cache import ModelCacheStack
+from infra.network import NetworkStack
+from infra.secrets import SecretsStack
+from modelyard.spec import Environment
+
+
+def add_platform(scope: Construct, settings: Environment, *, tree: Path) -> list[EnvironmentStack]:
+    """Add the stacks of `settings` to an App or to a pipeline Stage; `tree` is the rendered folder to deliver."""
+    network = NetworkStack(scope, "Network", settings=settings)
+    cluster = ClusterStack(scope, "Cluster", settings=settings)
+    cluster.add_stack_dependency(network, "VPC and subnets, by SSM parameters")
+    beside_the_cluster: list[EnvironmentStack] = [KarpenterStack(scope, "Karpenter", settings=settings)]
+    if settings.cache.file_system_id is None:
+        beside_the_cluster.append(ModelCacheStack(scope, "ModelCache", settings=settings))
+    if settings.secrets:
+        beside_the_cluster.append(SecretsStack(scope, "Secrets", settings=settings))
+    for stack in beside_the_cluster:
+        stack.add_stack_dependency(cluster, "access entries and Pod Identity associations need the cluster")
+    stacks = [network, cluster, *beside_the_cluster]
+    if settings.delivery != "none":
+        delivery = DeliveryStack(scope, "Delivery", settings=settings, tree=tree)
+        for stack in stacks:
+            delivery.add_stack_dependency(stack, "what the tree mentions must exist when Flux applies it")
+        stacks.append(delivery)
+    return stacks

@@ -1,0 +1,1 @@
+"""Tests, as a package: folders share names such as `conftest`."""

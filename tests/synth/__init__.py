@@ -1,0 +1,1 @@
+"""Tests on synthesised templates: jsii starts once, every environment is built once."""

