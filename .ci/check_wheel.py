@@ -1,0 +1,35 @@
+"""The wheel holds the library and nothing else: no stacks, no charts, no second `constructs`."""
+
+from __future__ import annotations
+
+import sys
+import zipfile
+from pathlib import Path
+
+NEEDED = (
+    "modelyard/py.typed",
+    "modelyard/hardware/data/instance_types.json",
+    "modelyard/engines/data/vllm-0.33.0.json",
+    "modelyard/planning/data/architectures.json",
+    "modelyard/localcloud/server.py",
+)
+
+
+def main(folder: str) -> int:
+    (wheel,) = Path(folder).glob("*.whl")
+    names = zipfile.ZipFile(wheel).namelist()
+    tops = {name.split("/")[0] for name in names}
+    strange = {top for top in tops if top != "modelyard" and not top.endswith(".dist-info")}
+    missing = [name for name in NEEDED if name not in names]
+    for problem in (
+        *(f"must not hold {top}" for top in sorted(strange)),
+        *(f"lacks {name}" for name in missing),
+    ):
+        print(f"{wheel.name} {problem}", file=sys.stderr)
+    if not strange and not missing:
+        print(f"{wheel.name}: {len(names)} files, all of them modelyard's")
+    return 1 if strange or missing else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1]))

