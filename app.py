@@ -1,7 +1,6 @@
 """Composition root: one environment, its plan, the rendered tree and the stacks.
 
-cdk synth                     # environments/local.yaml
-cdk deploy --all -c env=prod  # environments/prod.yaml
+`cdk deploy --all -c env=prod` takes `environments/prod.yaml`; without a context it is `local`.
 """
 
 from __future__ import annotations
@@ -11,7 +10,7 @@ from pathlib import Path
 
 import aws_cdk as cdk
 
-from charts import render
+from charts import RenderError, render
 from infra.platform import add_platform
 from modelyard.cli.workspace import ENVIRONMENTS, MODELS, open_workspace
 
@@ -29,7 +28,11 @@ def main() -> int:
         return 1
 
     tree = Path("dist") / name
-    render(planned, tree)
+    try:
+        render(planned, tree)
+    except RenderError as error:
+        print(f"{error}\n{name}: nothing was synthesised", file=sys.stderr)
+        return 1
     add_platform(app, planned.environment, tree=tree)
     app.synth()
     return 0

@@ -31,7 +31,7 @@ def main() -> int:
         return 1
     pinned = TARGET / "requirements.txt"
     pinned.write_text(requirement(), encoding="utf-8")
-    pip = [str(TARGET / "bin" / "python"), "-m", "pip", "--disable-pip-version-check", "--quiet"]
+    pip = [str(TARGET / "bin" / "python"), "-m", "pip", "--disable-pip-version-check", "-qq"]
     return subprocess.run(
         [*pip, "install", "--require-hashes", "--only-binary=:all:", "-r", str(pinned)], check=False
     ).returncode

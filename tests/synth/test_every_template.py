@@ -13,8 +13,6 @@ from cfnlint.api import lint_all  # type: ignore[import-untyped]
 from tests.synth.conftest import Synthesis
 
 CUSTOM_TYPES = {"Custom::CDKBucketDeployment", "Custom::AWSCDK-EKS-HelmChart"}
-# CloudFormation cannot delete a bucket that holds versions; only environments that throw data away get this one.
-CUSTOM_TYPES_OF_DISPOSABLE = {*CUSTOM_TYPES, "Custom::S3AutoDeleteObjects"}
 
 Template = dict[str, Any]
 
@@ -72,7 +70,7 @@ def test_no_template_holds_a_secret_value(each: Synthesis) -> None:
 def test_two_custom_resources_are_all_there_is(each: Synthesis) -> None:
     used = set().union(*(custom_types(t) for t in each.templates.values()))
 
-    assert used == (CUSTOM_TYPES if each.name == "prod" else CUSTOM_TYPES_OF_DISPOSABLE)
+    assert used == CUSTOM_TYPES
 
 
 def test_nothing_is_looked_up_and_nothing_is_made_up(each: Synthesis) -> None:

@@ -29,7 +29,6 @@ class Delivery(Construct):
         removal_policy: RemovalPolicy = RemovalPolicy.RETAIN,
     ) -> None:
         super().__init__(scope, construct_id)
-        disposable = removal_policy == RemovalPolicy.DESTROY
         self.bucket = s3.Bucket(
             self,
             "Tree",
@@ -47,9 +46,8 @@ class Delivery(Construct):
                     abort_incomplete_multipart_upload_after=Duration.days(1),
                 )
             ],
+            # A bucket with versions in it has to be emptied before it can be deleted: see docs/adr/0003.
             removal_policy=removal_policy,
-            # CloudFormation cannot delete a bucket with versions in it; the upload below does not remove them.
-            auto_delete_objects=disposable,
         )
         self.upload = s3_deployment.BucketDeployment(
             self,
