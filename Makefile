@@ -18,7 +18,7 @@ help: ## Show the targets
 
 .PHONY: up
 up: install ## Validate, plan, render and really deploy environment `local` to an embedded AWS: no account needed
-	@$(RUN) modelyard validate --env local
+	@$(RUN) modelyard validate --env local --quiet
 	@$(RUN) modelyard plan --env local
 	@$(RUN) modelyard render --env local
 	@$(RUN) python -m modelyard.localcloud up --env local

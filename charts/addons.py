@@ -67,6 +67,7 @@ class AddonsChart(Chart):
                 },
             },
             after=("karpenter-crd",),
+            definitions=False,
         )
 
     def _device_plugins(self) -> None:
@@ -131,6 +132,7 @@ class AddonsChart(Chart):
         version: str,
         values: dict[str, Any] | None = None,
         after: tuple[str, ...] = (),
+        definitions: bool = True,
     ) -> None:
         HelmAddon(
             self,
@@ -143,6 +145,7 @@ class AddonsChart(Chart):
             version=version,
             values=values or {},
             after=after,
+            definitions=definitions,
         )
 
 

@@ -7,7 +7,16 @@ from typing import Annotated
 import typer
 
 from modelyard.cli.plan import model_json
-from modelyard.cli.printing import console, dollars, finding_json, print_findings, print_json, seconds, table
+from modelyard.cli.printing import (
+    console,
+    count,
+    dollars,
+    finding_json,
+    print_findings,
+    print_json,
+    seconds,
+    table,
+)
 from modelyard.cli.workspace import (
     ENVIRONMENTS,
     MODELS,
@@ -91,6 +100,21 @@ def _explain_model(model: ModelPlan, planned: Plan, about: list[Finding]) -> Non
     out.print(f"{model.name} in {planned.environment.name}\n", style="bold")
     per = "GPU" if serving.accelerator.vendor == "nvidia" else "NeuronCore"
     need = ledger.kv_need(serving.max_model_len)
+    spent = [
+        ("- weights", ledger.weights, _weights_note(model)),
+        ("- adapters", ledger.adapters, f"{len(model.model.adapters)} LoRA slots"),
+        (
+            "- peak activation",
+            ledger.activation,
+            f"{serving.max_num_batched_tokens} tokens, {serving.max_num_seqs} sequences a batch",
+        ),
+        ("- outside torch", ledger.non_torch, "driver and NCCL buffers"),
+        ("- CUDA graphs", ledger.cuda_graphs, f"{arch.layers} layers"),
+    ]
+    tokens = f"{ledger.kv_tokens(serving.max_model_len):,} tokens"
+    if (cap := serving.release.memory.kv_cap_fraction) is not None:
+        tokens += f"; the engine takes no more than {cap:.0%} of the budget"
+    at_once = f"{serving.max_model_len} tokens; {ledger.concurrency(serving.max_model_len):.1f} fit at once"
     rows = [
         (
             f"memory of one {per}",
@@ -98,21 +122,9 @@ def _explain_model(model: ModelPlan, planned: Plan, about: list[Finding]) -> Non
             f"{serving.accelerator.product}, {serving.accelerator.usable_source}",
         ),
         ("budget", str(ledger.budget), f"utilization {ledger.request.gpu_memory_utilization:g}"),
-        ("- weights", str(ledger.weights), _weights_note(model)),
-        ("- adapters", str(ledger.adapters), f"{len(model.model.adapters)} LoRA slots"),
-        (
-            "- peak activation",
-            str(ledger.activation),
-            f"{serving.max_num_batched_tokens} tokens, {serving.max_num_seqs} sequences a batch",
-        ),
-        ("- outside torch", str(ledger.non_torch), "driver and NCCL buffers"),
-        ("- CUDA graphs", str(ledger.cuda_graphs), f"{arch.layers} layers"),
-        ("= KV cache", str(ledger.kv_cache), f"{ledger.kv_tokens(serving.max_model_len):,} tokens"),
-        (
-            "one full request",
-            str(need),
-            f"{serving.max_model_len} tokens; {ledger.concurrency(serving.max_model_len):.1f} fit at once",
-        ),
+        *((name, str(amount), note) for name, amount, note in spent if amount.in_bytes),
+        ("= KV cache", str(ledger.kv_cache), tokens),
+        ("one full request", str(need), at_once),
     ]
     out.print(table("Memory", ("", "AMOUNT", "FROM"), rows, right=("AMOUNT",)))
     region = planned.environment.region
@@ -146,10 +158,7 @@ def _explain_model(model: ModelPlan, planned: Plan, about: list[Finding]) -> Non
         ),
         ("start-up budget", f"{seconds(model.startup.budget)}, then the container is restarted"),
         ("drain", f"{model.model.drain} s for running requests"),
-        (
-            "cost",
-            f"{dollars(model.cost.floor)} to {dollars(model.cost.ceiling)} an hour on {model.cost.nodes_floor} to {model.cost.nodes_ceiling} nodes, {model.cost.idle_accelerators} accelerators idle",
-        ),
+        ("cost", _cost_note(model)),
     ]
     for name, text in facts:
         out.print(f"{name:<16} {text}", soft_wrap=True)
@@ -170,3 +179,15 @@ def _rollout_note(model: ModelPlan) -> str:
         f"; the endpoint is away for about {seconds(model.startup.cold)}" if model.rollout.interrupts else ""
     )
     return f"in-place: the old replica stops first, because the pool has no spare accelerators{away}"
+
+
+def _cost_note(model: ModelPlan) -> str:
+    cost = model.cost
+    nodes = count(cost.nodes_floor, "node")
+    price = f"{dollars(cost.floor)} an hour"
+    if cost.nodes_floor != cost.nodes_ceiling or cost.floor != cost.ceiling:
+        nodes = f"{cost.nodes_floor} to {count(cost.nodes_ceiling, 'node')}"
+        price = f"{dollars(cost.floor)} to {dollars(cost.ceiling)} an hour"
+    if cost.floor is None:
+        price = "no public on-demand price: reserved capacity"
+    return f"{price}, on {nodes}; {count(cost.idle_accelerators, 'accelerator')} idle"

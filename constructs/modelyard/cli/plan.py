@@ -70,19 +70,18 @@ def _print_plan(planned: Plan) -> None:
             (
                 "MODEL",
                 "RUNS ON",
-                "POOL / INSTANCE",
-                "ENGINE",
+                "INSTANCE",
                 "MAX LEN",
-                "FULL-LENGTH",
+                "AT ONCE",
                 "WEIGHTS",
                 "KV CACHE",
                 "REPLICAS",
                 "ROLLOUT",
-                "COLD START",
+                "START",
                 "$/h",
             ),
             (_row(model) for model in planned.models),
-            right=("MAX LEN", "FULL-LENGTH", "WEIGHTS", "KV CACHE", "$/h"),
+            right=("MAX LEN", "AT ONCE", "WEIGHTS", "KV CACHE", "$/h"),
         )
     )
     month = platform_facts().hours_per_month
@@ -92,7 +91,9 @@ def _print_plan(planned: Plan) -> None:
         + (f" Not in the sum, no public price: {', '.join(planned.unpriced)}." if planned.unpriced else ""),
         soft_wrap=True,
     )
-    out.print("Memory is per accelerator core; FULL-LENGTH is how many requests of MAX LEN run at once.\n")
+    out.print(
+        "WEIGHTS and KV CACHE are GiB of one GPU or NeuronCore; AT ONCE is how many requests of MAX LEN the cache holds.\n"
+    )
     if planned.quotas:
         out.print(
             table(
@@ -130,12 +131,11 @@ def _row(model: ModelPlan) -> tuple[str, ...]:
     return (
         model.name,
         f"{serving.accelerator.name}:{serving.count}",
-        f"{model.placement.pool_name} / {model.placement.cheapest.name}",
-        f"{serving.release.engine} {serving.release.version}",
+        model.placement.cheapest.name,
         str(serving.max_model_len),
         f"{serving.ledger.concurrency(serving.max_model_len):.1f}",
-        str(serving.ledger.weights),
-        str(serving.ledger.kv_cache),
+        f"{serving.ledger.weights.in_gib:.1f}",
+        f"{serving.ledger.kv_cache.in_gib:.1f}",
         str(replicas.min) if replicas.min == replicas.max else f"{replicas.min}-{replicas.max}",
         model.rollout.strategy,
         seconds(model.startup.cold),

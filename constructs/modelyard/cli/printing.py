@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import sys
 from collections.abc import Iterable, Sequence
-from typing import Any
+from typing import Any, Literal
 
 from rich import box
 from rich.console import Console
@@ -15,13 +15,16 @@ from rich.text import Text
 from modelyard.findings import Finding, Severity
 
 SCHEMA_VERSION = 1
-_PIPE_WIDTH = 160  # rich assumes 80 columns where there is no terminal, and would cut tables for logs
+# A table that is broken into a narrow terminal, or into the 80 columns that rich assumes of a pipe, is unreadable:
+# lines run over instead, as those of kubectl do.
+_LEAST_WIDTH = 150
 
 
 def console(*, stderr: bool = False) -> Console:
-    """A console that honours NO_COLOR and FORCE_COLOR, and never wraps a table for a pipe."""
-    stream = sys.stderr if stderr else sys.stdout
-    return Console(stderr=stderr, width=None if stream.isatty() else _PIPE_WIDTH, highlight=False)
+    """A console that honours NO_COLOR and FORCE_COLOR."""
+    result = Console(stderr=stderr, highlight=False)
+    result.width = max(result.width, _LEAST_WIDTH)
+    return result
 
 
 def print_json(kind: str, **content: Any) -> None:
@@ -35,10 +38,9 @@ def table(
 ) -> Table:
     """A plain table; columns named in `right` hold numbers."""
     result = Table(title=title, title_justify="left", title_style="bold", box=box.SIMPLE_HEAD, pad_edge=False)
-    for position, column in enumerate(columns):
-        result.add_column(
-            column, justify="right" if column in right else "left", overflow="fold", no_wrap=position == 0
-        )
+    for column in columns:
+        justify: Literal["left", "right"] = "right" if column in right else "left"
+        result.add_column(column, justify=justify, overflow="fold", no_wrap=column != columns[-1])
     for row in rows:
         result.add_row(*(Text(cell) for cell in row))
     return result
@@ -80,7 +82,7 @@ def count(number: int, noun: str) -> str:
 
 
 def dollars(amount: float | None) -> str:
-    return "no public price" if amount is None else f"${amount:,.2f}"
+    return "no price" if amount is None else f"${amount:,.2f}"
 
 
 def seconds(amount: int) -> str:

@@ -46,6 +46,7 @@ def validate(
     models: ModelsOption = MODELS,
     environments: EnvironmentsOption = ENVIRONMENTS,
     fail_on: Annotated[Severity, typer.Option(help="Least severity that fails.")] = Severity.ERROR,
+    quiet: Annotated[bool, typer.Option("--quiet", "-q", help="Print errors and the verdict alone.")] = False,
     output: OutputOption = Output.table,
 ) -> int:
     names = [env] if env else sorted(path.stem for path in environments.glob("*.yaml"))
@@ -72,7 +73,7 @@ def validate(
             findings=[finding_json(finding) for finding in found],
         )
     else:
-        print_findings(found)
+        print_findings(f for f in found if f.level is Severity.ERROR or not quiet)
         errors = sum(finding.level is Severity.ERROR for finding in found)
         where = f"{count(len(checked), 'model')} in {', '.join(names)}"
         verdict = "ok" if not found else f"{count(errors, 'error')}, {count(len(found) - errors, 'warning')}"

@@ -12,6 +12,9 @@ from modelyard.planning import ModelPlan
 from modelyard.spec import Environment
 
 _SCALE_DOWN_LEAST = 300  # the HorizontalPodAutoscaler's own default, in seconds
+# Upper bounds of the HorizontalPodAutoscaler API, in seconds.
+_WINDOW_MOST = 3600
+_PERIOD_MOST = 1800
 
 
 class Autoscaler(Construct):
@@ -44,8 +47,10 @@ class Autoscaler(Construct):
                         "behavior": {
                             "scaleUp": {"stabilizationWindowSeconds": 30},
                             "scaleDown": {
-                                "stabilizationWindowSeconds": quiet,
-                                "policies": [{"type": "Pods", "value": 1, "periodSeconds": quiet}],
+                                "stabilizationWindowSeconds": min(quiet, _WINDOW_MOST),
+                                "policies": [
+                                    {"type": "Pods", "value": 1, "periodSeconds": min(quiet, _PERIOD_MOST)}
+                                ],
                             },
                         }
                     }

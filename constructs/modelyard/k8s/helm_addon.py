@@ -30,6 +30,7 @@ class HelmAddon(Construct):
         version: str,
         values: Mapping[str, Any],
         after: Sequence[str] = (),  # releases that must be ready before
+        definitions: bool = True,  # install the CRDs that the chart carries in crds/
     ) -> None:
         super().__init__(scope, construct_id)
         if engine == "argocd":
@@ -42,7 +43,11 @@ class HelmAddon(Construct):
                     "repoURL": repository.removeprefix("oci://"),
                     "chart": chart,
                     "targetRevision": version,
-                    "helm": {"releaseName": name, "valuesObject": dict(values)},
+                    "helm": {
+                        "releaseName": name,
+                        "valuesObject": dict(values),
+                        "skipCrds": not definitions,
+                    },
                 },
                 wave=-4 if after else -5,
             )
@@ -73,8 +78,8 @@ class HelmAddon(Construct):
                     "sourceRef": {"kind": "HelmRepository", "name": name},
                 }
             },
-            "install": {"crds": "Create", "remediation": {"retries": 5}},
-            "upgrade": {"crds": "CreateReplace", "remediation": {"retries": 3}},
+            "install": {"crds": "Create" if definitions else "Skip", "remediation": {"retries": 5}},
+            "upgrade": {"crds": "CreateReplace" if definitions else "Skip", "remediation": {"retries": 3}},
             "values": dict(values),
         }
         if after:

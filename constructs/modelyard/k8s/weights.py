@@ -30,9 +30,13 @@ marker = os.environ["MARKER"]
 if (target / marker).exists():
     print(target, "is complete")
     sys.exit(0)
-subprocess.run([sys.executable, "-m", "pip", "install", "-q", "--target", "/tmp/hub", os.environ["HUB"]], check=True)
-sys.path.insert(0, "/tmp/hub")
-from huggingface_hub import snapshot_download
+try:
+    from huggingface_hub import snapshot_download
+except ImportError:
+    pip = [sys.executable, "-m", "pip", "install", "-q", "--target", "/tmp/hub", os.environ["HUB"]]
+    subprocess.run(pip, check=True)
+    sys.path.insert(0, "/tmp/hub")
+    from huggingface_hub import snapshot_download
 from huggingface_hub.errors import GatedRepoError
 repository = os.environ["REPOSITORY"]
 partial = target.with_name(target.name + ".partial")

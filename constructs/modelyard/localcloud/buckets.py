@@ -1,0 +1,24 @@
+"""Buckets with versions in them, which CloudFormation does not delete."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from modelyard.localcloud.endpoint import Clients
+from modelyard.localcloud.inventory import Row
+
+
+def empty_buckets(clients: Clients, rows: Iterable[Row]) -> int:
+    """Delete every version of every object in the buckets among `rows` that go with their stack; how many went."""
+    s3 = clients.get("s3")
+    gone = 0
+    for row in rows:
+        if row.type != "AWS::S3::Bucket" or row.retained:
+            continue
+        for page in s3.get_paginator("list_object_versions").paginate(Bucket=row.physical_id):
+            versions = [*page.get("Versions", []), *page.get("DeleteMarkers", [])]
+            if versions:
+                doomed = [{"Key": item["Key"], "VersionId": item["VersionId"]} for item in versions]
+                s3.delete_objects(Bucket=row.physical_id, Delete={"Objects": doomed, "Quiet": True})
+            gone += len(versions)
+    return gone

@@ -1,0 +1,198 @@
+"""What exists in the embedded AWS now, by boto3's word, beside what the stacks and the journal claim."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from enum import StrEnum
+
+from modelyard.localcloud import journal, lookup
+from modelyard.localcloud.deployment import TOOLKIT_STACK
+from modelyard.localcloud.endpoint import Clients, values
+from modelyard.localcloud.journal import Entry, Level
+from modelyard.localcloud.lookup import Subject
+
+
+class Finding(StrEnum):
+    """A journal level that boto3 confirmed, or why it could not."""
+
+    CREATED = "created"
+    RECORDED = "recorded"
+    IGNORED = "ignored"
+    MISSING = "missing"  # the journal says created, boto3 does not find it
+    UNCHECKED = "unchecked"  # nobody knows how to look for this type
+
+
+@dataclass(frozen=True, kw_only=True)
+class StackState:
+    name: str
+    status: str
+    reason: str = ""
+
+
+@dataclass(frozen=True, kw_only=True)
+class StackFailure:
+    """One failed event of a stack that did not come up."""
+
+    stack: str
+    status: str
+    type: str
+    logical_id: str
+    reason: str
+
+
+@dataclass(frozen=True, kw_only=True)
+class Row:
+    """One resource of one stack."""
+
+    stack: str
+    type: str
+    logical_id: str
+    physical_id: str
+    finding: Finding
+    retained: bool = False  # its DeletionPolicy keeps it when the stack goes
+
+
+@dataclass(frozen=True, kw_only=True)
+class StackResource:
+    """A resource as DescribeStackResources and the template tell it."""
+
+    stack: str
+    type: str
+    logical_id: str
+    physical_id: str
+    retained: bool = False
+
+
+def judge(
+    resources: Sequence[StackResource],
+    claims: Mapping[tuple[str, str], Entry],
+    existing: set[str],
+    unchecked: set[str],
+) -> list[Row]:
+    """Confront what the stacks list with what the journal claims and boto3 found, by `stack/logical id`."""
+    rows = []
+    for resource in resources:
+        entry = claims.get((resource.stack, resource.logical_id))
+        place = f"{resource.stack}/{resource.logical_id}"
+        if entry is not None and entry.level is not Level.CREATED:
+            finding = Finding(entry.level.value)
+        elif place in unchecked:
+            finding = Finding.UNCHECKED
+        else:
+            # A resource the journal has never heard of is judged like one it calls created.
+            finding = Finding.CREATED if place in existing else Finding.MISSING
+        rows.append(
+            Row(
+                stack=resource.stack,
+                type=resource.type,
+                logical_id=resource.logical_id,
+                physical_id=resource.physical_id,
+                finding=finding,
+                retained=resource.retained,
+            )
+        )
+    return rows
+
+
+def take(clients: Clients, entries: list[Entry]) -> list[Row]:
+    """Every resource of every stack of the app, looked up."""
+    resources = _stack_resources(clients)
+    claims = journal.current(entries)
+    subjects: dict[str, Subject] = {}
+    for resource in resources:
+        entry = claims.get((resource.stack, resource.logical_id))
+        if entry is None or entry.level is Level.CREATED:
+            subjects[f"{resource.stack}/{resource.logical_id}"] = Subject(
+                type=resource.type,
+                physical_id=resource.physical_id,
+                detail=entry.detail if entry else {},
+            )
+    existing, unchecked = lookup.find(clients, subjects)
+    return judge(resources, claims, existing, unchecked)
+
+
+def stacks(clients: Clients) -> list[StackState]:
+    """The stacks of the app; the bootstrap stack is not one."""
+    found = values(clients, "cloudformation", "describe_stacks", "Stacks[]")
+    return [
+        StackState(
+            name=stack["StackName"],
+            status=stack["StackStatus"],
+            reason=stack.get("StackStatusReason", ""),
+        )
+        for stack in found
+        if stack["StackName"] != TOOLKIT_STACK and stack["StackStatus"] != "DELETE_COMPLETE"
+    ]
+
+
+def is_bootstrapped(clients: Clients) -> bool:
+    found = values(clients, "cloudformation", "describe_stacks", "Stacks[]")
+    return any(
+        stack["StackName"] == TOOLKIT_STACK and stack["StackStatus"].endswith("_COMPLETE") for stack in found
+    )
+
+
+def still_there(clients: Clients, rows: Sequence[Row], entries: list[Entry]) -> list[Row]:
+    """Of rows seen before a destruction, those boto3 finds after it, although nothing retains them.
+
+    `entries` are the journal's of before it: they say where to look.
+    """
+    claims = journal.current(entries)
+    subjects = {
+        f"{row.stack}/{row.logical_id}": Subject(
+            type=row.type,
+            physical_id=row.physical_id,
+            detail=claims[row.stack, row.logical_id].detail if (row.stack, row.logical_id) in claims else {},
+        )
+        for row in rows
+        # "Has no rules left" was true of a default security group, and its VPC is looked for anyway.
+        if row.finding is Finding.CREATED and not row.retained
+    }
+    existing, _ = lookup.find(clients, subjects)
+    return [row for row in rows if f"{row.stack}/{row.logical_id}" in existing]
+
+
+def failures(clients: Clients) -> list[StackFailure]:
+    """Why stacks failed: their failed events, oldest first, each reason once."""
+    found: list[StackFailure] = []
+    for stack in stacks(clients):
+        if not any(word in stack.status for word in ("FAILED", "ROLLBACK")):
+            continue
+        path = "StackEvents[]"
+        events = values(clients, "cloudformation", "describe_stack_events", path, StackName=stack.name)
+        for event in reversed(events):
+            if event["ResourceStatus"].endswith("FAILED"):
+                failure = StackFailure(
+                    stack=stack.name,
+                    status=stack.status,
+                    type=event["ResourceType"],
+                    logical_id=event["LogicalResourceId"],
+                    reason=event.get("ResourceStatusReason", ""),
+                )
+                if failure not in found:
+                    found.append(failure)
+    return found
+
+
+def _stack_resources(clients: Clients) -> list[StackResource]:
+    cloudformation = clients.get("cloudformation")
+    found = []
+    for stack in stacks(clients):
+        template = cloudformation.get_template(StackName=stack.name)["TemplateBody"]
+        declared = template.get("Resources", {}) if isinstance(template, Mapping) else {}
+        listed = cloudformation.describe_stack_resources(StackName=stack.name)["StackResources"]
+        for resource in listed:
+            if resource["ResourceStatus"] == "DELETE_COMPLETE":
+                continue
+            policy = str(declared.get(resource["LogicalResourceId"], {}).get("DeletionPolicy", ""))
+            found.append(
+                StackResource(
+                    stack=stack.name,
+                    type=resource["ResourceType"],
+                    logical_id=resource["LogicalResourceId"],
+                    physical_id=resource.get("PhysicalResourceId", ""),
+                    retained=policy.startswith("Retain"),
+                )
+            )
+    return found

@@ -1,0 +1,89 @@
+"""What the embedded AWS did with each resource, one JSON object a line.
+
+The level is a promise about what is behind a green stack:
+
+    created    an object in an emulated service; boto3 lists it
+    recorded   accepted and kept here; nothing was executed (a Helm release without a Kubernetes API)
+    ignored    means nothing to a deployment (CDK metadata)
+
+The server writes, `inventory` reads; `created` is what the inventory checks, never what it trusts.
+"""
+
+from __future__ import annotations
+
+import json
+import threading
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass, field
+from enum import StrEnum
+from pathlib import Path
+from typing import Any
+
+FILE_NAME = "journal.jsonl"
+
+
+class Level(StrEnum):
+    CREATED = "created"
+    RECORDED = "recorded"
+    IGNORED = "ignored"
+
+
+class Action(StrEnum):
+    CREATE = "create"
+    UPDATE = "update"
+    DELETE = "delete"
+
+
+@dataclass(frozen=True, kw_only=True)
+class Entry:
+    """One action on one resource; `error` is the reason it failed, and then nothing changed."""
+
+    action: Action
+    stack: str
+    logical_id: str
+    type: str
+    physical_id: str
+    level: Level
+    detail: Mapping[str, Any] = field(default_factory=dict)
+    error: str = ""
+
+    def to_line(self) -> str:
+        return json.dumps(asdict(self), default=str)
+
+    @classmethod
+    def from_line(cls, line: str) -> Entry:
+        fields = json.loads(line)
+        return cls(**fields | {"action": Action(fields["action"]), "level": Level(fields["level"])})
+
+
+class Journal:
+    """The writing end: an append-only file."""
+
+    def __init__(self, path: Path) -> None:
+        self._path = path
+        self._lock = threading.Lock()  # custom resources run on threads of their own
+
+    def write(self, entry: Entry) -> None:
+        with self._lock, self._path.open("a", encoding="utf-8") as file:
+            file.write(entry.to_line() + "\n")
+
+
+def read(path: Path) -> list[Entry]:
+    """Every entry, oldest first; nothing when there is no journal."""
+    if not path.exists():
+        return []
+    return [Entry.from_line(line) for line in path.read_text(encoding="utf-8").splitlines() if line.strip()]
+
+
+def current(entries: list[Entry]) -> dict[tuple[str, str], Entry]:
+    """What stands now: the last successful entry of each (stack, logical id) that is not a deletion."""
+    standing: dict[tuple[str, str], Entry] = {}
+    for entry in entries:
+        key = (entry.stack, entry.logical_id)
+        if entry.error:
+            continue
+        if entry.action is not Action.DELETE:
+            standing[key] = entry
+        elif key in standing and standing[key].physical_id == entry.physical_id:
+            del standing[key]  # the deletion of a replaced predecessor leaves its successor standing
+    return standing

@@ -1,0 +1,54 @@
+"""What MiniStack 1.5.33 lacks for this project's stacks, added to its CloudFormation engine.
+
+MiniStack refuses a template which names a type it has no handler for. That strictness stays: a type is
+either in its table, in ours, or it fails the stack. Ours:
+
+    AWS::EC2::EIP, NatGateway, FlowLog           the APIs exist, the CloudFormation types do not
+    AWS::EC2::SecurityGroupIngress and Egress    the same; CDK writes them for every connection of two groups
+    AWS::EKS::Addon, AccessEntry, PodIdentityAssociation    the same
+    Custom::CDKBucketDeployment                  its Lambda needs the aws executable at /opt/awscli, so the plugin
+                                                 does the work: unzip, replace markers, upload, prune
+    Custom::AWSCDK-EKS-HelmChart                 recorded; there is no Kubernetes API
+
+Completed, because MiniStack keeps less than the template says:
+
+    AWS::EC2::VPC         the attributes CidrBlock and CidrBlockAssociations
+    AWS::EKS::Cluster     a real cluster security group, the VPC's id, encryption, service CIDR; subnet checks
+    AWS::EKS::Nodegroup   capacity type; subnet and role checks
+
+All of them act through MiniStack's own public API with botocore, as any client would: botocore checks the
+parameters against AWS's models, the service checks the references, and boto3 lists the result. The
+private names of MiniStack are in `internals` and `journaling`, nowhere else.
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from modelyard.localcloud.journal import Journal
+from modelyard.localcloud.plugin import (
+    bucket_deployment,
+    ec2,
+    eks,
+    eks_cluster,
+    helm_chart,
+    internals,
+)
+from modelyard.localcloud.plugin.resource_type import Aws
+
+
+def install(*, endpoint_url: str, journal_file: Path) -> None:
+    """Attach the types and the journal. Once, after MiniStack's settings are in the environment."""
+    internals.require_pinned_version()
+    aws = Aws(endpoint_url, scope=internals.request_scope)
+    internals.attach(
+        [
+            *ec2.TYPES,
+            *eks_cluster.TYPES,
+            *eks.TYPES,
+            *bucket_deployment.TYPES,
+            *helm_chart.TYPES,
+        ],
+        aws,
+        Journal(journal_file),
+    )

@@ -1,0 +1,90 @@
+"""EKS clusters and node groups: MiniStack has both types, and keeps less than the template says."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from modelyard.localcloud.plugin import internals
+from modelyard.localcloud.plugin.resource_type import Aws, CompletedType, Properties, Refused, camel
+
+
+def require_role(aws: Aws, arn: str, message: str) -> None:
+    """EKS refuses a role that does not exist; MiniStack does not look. Other accounts cannot be looked into."""
+    account, _, resource = arn.partition("::")[2].partition(":")
+    if account == aws.account and resource.startswith("role/"):
+        iam = aws.client("iam")
+        try:
+            iam.get_role(RoleName=resource.rsplit("/", 1)[-1])
+        except iam.exceptions.NoSuchEntityException:
+            raise Refused(message, "InvalidRequest") from None
+
+
+def _subnets(aws: Aws, ids: Sequence[str]) -> list[dict[str, Any]]:
+    found: list[dict[str, Any]] = aws.client("ec2").describe_subnets(SubnetIds=list(ids))["Subnets"]
+    return found
+
+
+class Cluster(CompletedType):
+    name = "AWS::EKS::Cluster"
+
+    def check(self, aws: Aws, properties: Properties) -> None:
+        zones = {s["AvailabilityZone"] for s in _subnets(aws, properties["ResourcesVpcConfig"]["SubnetIds"])}
+        if len(zones) < 2:
+            raise Refused("Subnets specified must be in at least two different AZs", "InvalidRequest")
+        role = properties["RoleArn"]
+        require_role(aws, role, f"Role with arn: {role}, could not be assumed because it does not exist")
+
+    def complete(self, aws: Aws, physical_id: str, properties: Properties) -> Properties:
+        record = internals.eks_record("cluster", physical_id)
+        network = record["resourcesVpcConfig"]
+        network["vpcId"] = _subnets(aws, network["subnetIds"])[0]["VpcId"]
+        network["clusterSecurityGroupId"] = self._security_group(aws, physical_id, network["vpcId"])
+        record["encryptionConfig"] = camel(properties.get("EncryptionConfig") or [])
+        service_cidr = (properties.get("KubernetesNetworkConfig") or {}).get("ServiceIpv4Cidr")
+        if service_cidr:
+            record["kubernetesNetworkConfig"]["serviceIpv4Cidr"] = service_cidr
+        keys = [item["provider"]["keyArn"] for item in record["encryptionConfig"]]
+        return {
+            "ClusterSecurityGroupId": network["clusterSecurityGroupId"],
+            "EncryptionConfigKeyArn": keys[0] if keys else "",
+            "KubernetesNetworkConfig.ServiceIpv4Cidr": record["kubernetesNetworkConfig"]["serviceIpv4Cidr"],
+        }
+
+    def deleted(self, aws: Aws, physical_id: str, properties: Properties) -> None:
+        for group in self._security_groups(aws, physical_id):
+            aws.client("ec2").delete_security_group(GroupId=group)
+
+    def _security_group(self, aws: Aws, cluster: str, vpc_id: str) -> str:
+        existing = self._security_groups(aws, cluster)
+        if existing:
+            return existing[0]
+        made = aws.client("ec2").create_security_group(
+            GroupName=f"eks-cluster-sg-{cluster}",
+            Description="EKS created security group applied to ENI that is attached to EKS Control Plane",
+            VpcId=vpc_id,
+        )
+        return str(made["GroupId"])
+
+    @staticmethod
+    def _security_groups(aws: Aws, cluster: str) -> list[str]:
+        found = aws.client("ec2").describe_security_groups()["SecurityGroups"]
+        return [group["GroupId"] for group in found if group["GroupName"] == f"eks-cluster-sg-{cluster}"]
+
+
+class NodeGroup(CompletedType):
+    name = "AWS::EKS::Nodegroup"
+
+    def check(self, aws: Aws, properties: Properties) -> None:
+        aws.client("eks").describe_cluster(name=properties["ClusterName"])
+        _subnets(aws, properties["Subnets"])
+        role = properties["NodeRole"]
+        require_role(aws, role, f"The role with name {role.rsplit('/', 1)[-1]} cannot be found.")
+
+    def complete(self, aws: Aws, physical_id: str, properties: Properties) -> Properties:
+        record = internals.eks_record("node group", properties["ClusterName"], physical_id)
+        record["capacityType"] = properties.get("CapacityType", "ON_DEMAND")
+        return {"Id": f"{properties['ClusterName']}/{physical_id}"}
+
+
+TYPES = (Cluster(), NodeGroup())

@@ -1,0 +1,128 @@
+"""What a CloudFormation type is to the plugin, and the AWS it acts on."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from typing import Any, ClassVar
+
+from modelyard.localcloud.journal import Level
+
+Properties = Mapping[str, Any]
+
+
+class Refused(ValueError):
+    """A request which AWS would refuse; the text becomes the resource's status reason."""
+
+    def __init__(self, message: str, code: str) -> None:
+        super().__init__(f'Resource handler returned message: "{message}" (HandlerErrorCode: {code})')
+
+
+@dataclass(frozen=True)
+class Place:
+    """Where in which stack a resource is declared."""
+
+    stack: str
+    logical_id: str
+
+    def name(self, limit: int) -> str:
+        """A physical name like CloudFormation's own: stable for the same place, cut from the left part."""
+        suffix = hashlib.sha256(f"{self.stack}/{self.logical_id}".encode()).hexdigest()[:12]
+        return f"{self.stack}-{self.logical_id}"[: limit - 13] + f"-{suffix}"
+
+
+@dataclass(frozen=True)
+class Made:
+    """A resource as CloudFormation sees it: `Ref`, the attributes of `Fn::GetAtt`, a line for the journal."""
+
+    physical_id: str
+    attributes: Properties = field(default_factory=dict)
+    detail: Properties = field(default_factory=dict)
+
+
+class Aws:
+    """Botocore clients of the embedded AWS, acting for the account and region of the stack."""
+
+    def __init__(self, endpoint_url: str, *, scope: Callable[[], tuple[str, str]]) -> None:
+        self._endpoint_url = endpoint_url
+        self._scope = scope
+        self._clients: dict[tuple[str, str, str], Any] = {}
+
+    @property
+    def account(self) -> str:
+        return self._scope()[0]
+
+    def client(self, service: str) -> Any:
+        account, region = self._scope()
+        key = (service, account, region)
+        if key not in self._clients:
+            import botocore.config  # type: ignore[import-untyped]
+            import botocore.session  # type: ignore[import-untyped]
+
+            self._clients[key] = botocore.session.Session().create_client(
+                service,
+                region_name=region,
+                endpoint_url=self._endpoint_url,
+                aws_access_key_id=account,  # MiniStack reads twelve digits as the account
+                aws_secret_access_key="local",
+                config=botocore.config.Config(
+                    retries={"total_max_attempts": 1},  # a refusal is an answer
+                    s3={"addressing_style": "path"},
+                    proxies={},
+                ),
+            )
+        return self._clients[key]
+
+
+class ResourceType:
+    """One CloudFormation type. `delete` may be called for what is already gone."""
+
+    name: ClassVar[str]
+    level: ClassVar[Level] = Level.CREATED
+    replaced_by: ClassVar[tuple[str, ...]] = ()  # a change of these makes a new resource
+    completes: ClassVar[bool] = False  # MiniStack's own handler runs first, this one adds to it
+
+    def create(self, aws: Aws, place: Place, properties: Properties) -> Made:
+        raise NotImplementedError
+
+    def update(self, aws: Aws, place: Place, physical_id: str, old: Properties, new: Properties) -> Made:
+        raise NotImplementedError
+
+    def delete(self, aws: Aws, physical_id: str, properties: Properties) -> None:
+        raise NotImplementedError
+
+
+class CompletedType(ResourceType):
+    """A type which MiniStack has: `check` may refuse before it acts, `complete` adds what it left out."""
+
+    completes = True
+
+    def check(self, aws: Aws, properties: Properties) -> None:
+        """Raise `Refused` for what AWS would not accept."""
+
+    def complete(self, aws: Aws, physical_id: str, properties: Properties) -> Properties:
+        """Further attributes for `Fn::GetAtt`."""
+        return {}
+
+    def deleted(self, aws: Aws, physical_id: str, properties: Properties) -> None:
+        """Remove what `complete` added."""
+
+
+def tags_of(properties: Properties) -> dict[str, str]:
+    """The `Tags` property as a map."""
+    return {str(tag["Key"]): str(tag["Value"]) for tag in properties.get("Tags") or []}
+
+
+def camel(value: Any) -> Any:
+    """The EKS API spells `PolicyArn` as `policyArn`, at every depth."""
+    if isinstance(value, Mapping):
+        return {key[:1].lower() + key[1:]: camel(item) for key, item in value.items()}
+    if isinstance(value, list):
+        return [camel(item) for item in value]
+    return value
+
+
+def given(properties: Properties, *names: str) -> dict[str, Any]:
+    """Those of the named properties that the template sets."""
+    return {name: properties[name] for name in names if properties.get(name) not in (None, "", [])}

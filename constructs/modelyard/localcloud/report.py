@@ -1,0 +1,105 @@
+"""Tables of the inventory on a terminal, a pipe or a log."""
+
+from __future__ import annotations
+
+import sys
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+
+from rich.console import Console
+from rich.markup import escape
+from rich.table import Table
+
+from modelyard.localcloud import census
+from modelyard.localcloud.endpoint import Clients, Endpoint
+from modelyard.localcloud.inventory import Finding, Row, StackFailure, StackState
+from modelyard.localcloud.journal import Entry, Level
+
+_NAME_WIDTH = 48
+ALARMING = (Finding.MISSING, Finding.UNCHECKED)
+
+
+def stacks(console: Console, states: Sequence[StackState], rows: Sequence[Row]) -> None:
+    """One line a stack: its status, and what its resources are worth."""
+    table = Table("stack", "status")
+    columns = [
+        finding
+        for finding in Finding
+        if finding not in ALARMING or any(row.finding is finding for row in rows)
+    ]
+    for finding in columns:
+        table.add_column(finding.value, justify="right")
+    counts = Counter((row.stack, row.finding) for row in rows)
+    for state in states:
+        numbers = [str(counts[state.name, finding]) for finding in columns]
+        table.add_row(escape(state.name), state.status, *numbers)
+    console.print(table)
+
+
+def listings(console: Console, clients: Clients) -> None:
+    """What boto3 lists, whatever made it."""
+    console.print("boto3 lists:", highlight=False)
+    for listing in census.take(clients):
+        if listing.names:
+            names = ", ".join(_shortened(name) for name in listing.names)
+            line = f"{len(listing.names):>4} {listing.kind:<26} {names}"
+            console.print(line, markup=False, highlight=False, no_wrap=True, overflow="ellipsis")
+
+
+def _shortened(name: str) -> str:
+    """The telling end of an ARN or a URL; a long name without the middle, for counts stand at its end."""
+    if name.startswith(("arn:", "http://")):
+        name = name.rsplit("/", 1)[-1].rsplit(":", 1)[-1]
+    return name if len(name) <= _NAME_WIDTH else f"{name[: _NAME_WIDTH - 16]}…{name[-15:]}"
+
+
+def recorded(console: Console, claims: Mapping[tuple[str, str], Entry]) -> None:
+    """What was accepted and kept, and why there is no more to it."""
+    for (stack, logical_id), entry in claims.items():
+        if entry.level is not Level.RECORDED:
+            continue
+        facts = [
+            f"{key} {value}" for key, value in entry.detail.items() if key != "note" and _is_short(value)
+        ]
+        note = f" ({entry.detail['note']})" if "note" in entry.detail else ""
+        line = f"recorded{note}: {entry.type} {stack}/{logical_id}: {', '.join(facts)}"
+        console.print(line.removesuffix(": "), markup=False, highlight=False, soft_wrap=True)
+
+
+def _is_short(value: object) -> bool:
+    """Helm values and manifests stay in the journal."""
+    return isinstance(value, str | bool | int) and len(str(value)) <= 2 * _NAME_WIDTH
+
+
+def resources(console: Console, rows: Sequence[Row]) -> None:
+    """One line each, whole: made to be searched."""
+    for row in rows:
+        line = f"{row.finding.value:<9} {row.stack} {row.type} {row.logical_id} {row.physical_id}"
+        style = "bold red" if row.finding in ALARMING else ""
+        console.print(line, style=style, markup=False, highlight=False, soft_wrap=True)
+
+
+def failures(console: Console, failed: Sequence[StackFailure], states: Sequence[StackState]) -> None:
+    """Why it failed, and where every stack stands now."""
+    for failure in failed:
+        console.print(f"{failure.stack} {failure.logical_id} ({failure.type})", style="bold", markup=False)
+        console.print(f"  {failure.reason}", markup=False)
+    for state in states:
+        reason = f": {state.reason}" if state.reason else ""
+        console.print(f"{state.name} is {state.status}{reason}", markup=False)
+
+
+def next_steps(console: Console, endpoint: Endpoint, state: Path, rendered: Path, end: str) -> None:
+    lines = [
+        "It stays up. To look around with boto3 or the aws command, in this shell:",
+        f"  export AWS_ENDPOINT_URL={endpoint.url} AWS_DEFAULT_REGION={endpoint.region} \\",
+        f"    AWS_ACCESS_KEY_ID={endpoint.account} AWS_SECRET_ACCESS_KEY=local; unset AWS_PROFILE",
+        f"  {Path(sys.executable)} -c \"import boto3; print(boto3.client('eks').list_clusters()['clusters'])\"",
+        f"State, log and journal: {state}",
+    ]
+    if rendered.exists():
+        lines.append(f"Rendered manifests: {rendered}")
+    lines.append(f"Destroy, check and stop: {end}")
+    for line in lines:
+        console.print(line, markup=False, highlight=False, soft_wrap=True)

@@ -1,0 +1,101 @@
+"""Journal and inventory: what is claimed, what stands, and what boto3 has to confirm."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from modelyard.localcloud import journal
+from modelyard.localcloud.inventory import Finding, StackResource, judge
+from modelyard.localcloud.journal import Action, Entry, Journal, Level
+
+
+def entry(
+    logical_id: str,
+    action: Action = Action.CREATE,
+    *,
+    physical_id: str = "",
+    level: Level = Level.CREATED,
+    error: str = "",
+) -> Entry:
+    return Entry(
+        action=action,
+        stack="S",
+        logical_id=logical_id,
+        type="AWS::SQS::Queue",
+        physical_id=physical_id or logical_id.lower(),
+        level=level,
+        detail={"kept": [1, {"a": "b"}]},
+        error=error,
+    )
+
+
+def resource(logical_id: str) -> StackResource:
+    return StackResource(
+        stack="S", type="AWS::SQS::Queue", logical_id=logical_id, physical_id=logical_id.lower()
+    )
+
+
+def finding(
+    logical_id: str, claims: list[Entry], *, existing: bool = False, unchecked: bool = False
+) -> Finding:
+    place = f"S/{logical_id}"
+    [row] = judge(
+        [resource(logical_id)],
+        journal.current(claims),
+        {place} if existing else set(),
+        {place} if unchecked else set(),
+    )
+    return row.finding
+
+
+def test_an_entry_survives_the_file(tmp_path: Path) -> None:
+    written = [entry("A"), entry("B", Action.UPDATE, level=Level.RECORDED, error="no")]
+    file = tmp_path / "journal.jsonl"
+
+    for one in written:
+        Journal(file).write(one)
+
+    assert journal.read(file) == written
+
+
+def test_no_journal_is_an_empty_one(tmp_path: Path) -> None:
+    assert journal.read(tmp_path / "journal.jsonl") == []
+
+
+def test_what_was_deleted_does_not_stand() -> None:
+    assert journal.current([entry("A"), entry("A", Action.DELETE)]) == {}
+
+
+def test_what_failed_changes_nothing() -> None:
+    first = entry("A")
+
+    assert journal.current([first, entry("A", Action.UPDATE, error="no")]) == {("S", "A"): first}
+
+
+def test_a_successor_outlives_the_deletion_of_its_predecessor() -> None:
+    successor = entry("A", Action.UPDATE, physical_id="new")
+
+    standing = journal.current(
+        [entry("A", physical_id="old"), successor, entry("A", Action.DELETE, physical_id="old")]
+    )
+
+    assert standing == {("S", "A"): successor}
+
+
+def test_created_needs_boto3s_word() -> None:
+    assert finding("A", [entry("A")], existing=True) is Finding.CREATED
+    assert finding("A", [entry("A")]) is Finding.MISSING
+
+
+def test_a_type_nobody_can_look_for_is_never_called_created() -> None:
+    assert finding("A", [entry("A")], unchecked=True) is Finding.UNCHECKED
+
+
+def test_recorded_and_ignored_are_not_looked_for() -> None:
+    assert finding("A", [entry("A", level=Level.RECORDED)]) is Finding.RECORDED
+    assert finding("A", [entry("A", level=Level.IGNORED)]) is Finding.IGNORED
+
+
+def test_a_resource_the_journal_does_not_know_must_exist() -> None:
+    assert finding("A", [], existing=True) is Finding.CREATED
+    assert finding("A", []) is Finding.MISSING

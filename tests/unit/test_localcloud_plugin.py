@@ -1,0 +1,109 @@
+"""The pure parts of the plugin: markers, filters, names, spelling."""
+
+from __future__ import annotations
+
+import ast
+import sys
+from pathlib import Path
+
+import pytest
+
+from modelyard.localcloud import server
+from modelyard.localcloud.plugin.bucket_deployment import prefix_of, selected, with_markers_replaced
+from modelyard.localcloud.plugin.resource_type import Place, Refused, camel, given
+
+FOLDER = Path(server.__file__).parent
+
+
+def test_a_marker_becomes_its_value() -> None:
+    assert (
+        with_markers_replaced(b"id: <<m>>, <<m>>", {"<<m>>": "vpc-1"}, json_escape=False)
+        == b"id: vpc-1, vpc-1"
+    )
+
+
+def test_a_marker_inside_a_json_string_is_escaped() -> None:
+    replaced = with_markers_replaced(b'{"a": "<<m>>"}', {"<<m>>": 'say "hi"\n'}, json_escape=True)
+
+    assert replaced == b'{"a": "say \\"hi\\"\\n"}'
+
+
+@pytest.mark.parametrize(
+    ("path", "exclude", "include", "expected"),
+    [
+        ("a.yaml", [], [], True),
+        ("a.yaml", ["*.yaml"], [], False),
+        ("sub/a.yaml", ["*"], ["*.yaml"], True),
+        ("sub/a.txt", ["*"], ["*.yaml"], False),
+    ],
+)
+def test_filters_work_like_those_of_s3_sync(
+    path: str, exclude: list[str], include: list[str], *, expected: bool
+) -> None:
+    assert selected(path, exclude, include) is expected
+
+
+@pytest.mark.parametrize(("given_prefix", "expected"), [(None, ""), ("/", ""), ("a/b", "a/b/"), ("a/", "a/")])
+def test_a_prefix_is_a_folder(given_prefix: str | None, expected: str) -> None:
+    assert prefix_of({"DestinationBucketKeyPrefix": given_prefix}) == expected
+
+
+def test_a_generated_name_is_stable_and_fits() -> None:
+    place = Place("a-stack-with-a-long-name", "AndAResourceWithALongOne")
+
+    assert place.name(40) == place.name(40)
+    assert len(place.name(40)) == 40
+    assert place.name(40) != Place("another-stack", "AndAResourceWithALongOne").name(40)
+
+
+def test_the_eks_api_spells_properties_differently() -> None:
+    assert camel([{"AccessScope": {"Type": "cluster"}}]) == [{"accessScope": {"type": "cluster"}}]
+
+
+def test_only_what_the_template_sets_is_sent() -> None:
+    assert given({"A": "x", "B": "", "C": [], "D": 0}, "A", "B", "C", "D", "E") == {"A": "x", "D": 0}
+
+
+def test_a_refusal_reads_like_cloudformations() -> None:
+    refusal = Refused("No cluster found for name: x.", "NotFound")
+
+    assert str(refusal) == (
+        'Resource handler returned message: "No cluster found for name: x." (HandlerErrorCode: NotFound)'
+    )
+
+
+def test_the_servers_side_needs_only_what_ministack_brings() -> None:
+    """Its interpreter has neither pydantic nor boto3, and must not reach the rest of this project."""
+    server_side = [
+        FOLDER / "__init__.py",
+        FOLDER / "journal.py",
+        FOLDER / "server.py",
+        *FOLDER.glob("plugin/*.py"),
+    ]
+    allowed = {"botocore", *sys.stdlib_module_names}
+
+    foreign = {
+        module
+        for file in server_side
+        for module in imported(file)
+        if module.split(".")[0] not in allowed
+        and not module.startswith(("modelyard.localcloud.plugin", "modelyard.localcloud.journal"))
+    }
+
+    assert foreign == set()
+
+
+def test_no_module_imports_jsii() -> None:
+    heavy = {"aws_cdk", "cdk8s", "constructs", "jsii"}
+
+    assert not {m for file in FOLDER.rglob("*.py") for m in imported(file) if m.split(".")[0] in heavy}
+
+
+def imported(file: Path) -> set[str]:
+    found: set[str] = set()
+    for node in ast.walk(ast.parse(file.read_text(encoding="utf-8"))):
+        if isinstance(node, ast.Import):
+            found.update(name.name for name in node.names)
+        elif isinstance(node, ast.ImportFrom):
+            found.add(node.module or "")
+    return found
