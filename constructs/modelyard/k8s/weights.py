@@ -23,7 +23,7 @@ _HUB = "huggingface_hub==2.4.0"
 
 # Runs in the fetch job. A partial folder keeps what was downloaded, so a restart resumes; the rename makes a whole
 # folder appear at once. No `${}`: Flux would take it for a variable of its own.
-_FETCH = """\
+FETCH_SCRIPT = """\
 import os, pathlib, subprocess, sys
 target = pathlib.Path(os.environ["TARGET"])
 marker = os.environ["MARKER"]
@@ -56,7 +56,7 @@ partial.rename(target)
 print(target, "is complete")
 """
 
-_AWAIT = """\
+AWAIT_SCRIPT = """\
 import os, pathlib, time
 waiting = [pathlib.Path(p, os.environ["MARKER"]) for p in os.environ["TARGETS"].split(",")]
 while missing := [str(p) for p in waiting if not p.exists()]:
@@ -78,7 +78,7 @@ def await_container(targets: list[str], image: str) -> dict[str, Any]:
     return {
         "name": "await-weights",
         "image": image,
-        "command": ["python3", "-c", _AWAIT],
+        "command": ["python3", "-c", AWAIT_SCRIPT],
         "env": [{"name": "MARKER", "value": MARKER}, {"name": "TARGETS", "value": ",".join(targets)}],
         "resources": {
             "requests": {"cpu": "10m", "memory": "128Mi"},
@@ -134,7 +134,7 @@ class WeightsFetch(Construct):
                     {
                         "name": "fetch",
                         "image": _IMAGE,
-                        "command": ["python3", "-c", _FETCH],
+                        "command": ["python3", "-c", FETCH_SCRIPT],
                         "env": env,
                         "resources": {
                             "requests": {"cpu": "500m", "memory": "2Gi", "ephemeral-storage": "1Gi"},

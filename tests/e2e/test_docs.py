@@ -1,0 +1,80 @@
+"""Every command in the documentation runs.
+
+Blocks marked `sh` are executed in order, file by file, in a copy of the project. `sh exit=1` must fail with that code.
+`sh aws` needs an account: its syntax is checked. Targets of make are dry runs here; test_make_up.py runs them.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+import shutil
+import subprocess
+import textwrap
+from dataclasses import dataclass
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parents[2]
+PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").rglob("*.md"))]
+_FENCE = re.compile(r"^(?P<indent> *)```(?P<info>[^\n`]*)\n(?P<body>.*?)^ *```$", re.MULTILINE | re.DOTALL)
+_LINK = re.compile(r"\]\((?P<target>[^)#]+)(#[^)]*)?\)")
+
+
+@dataclass(frozen=True)
+class Block:
+    info: str
+    script: str
+
+    @property
+    def needs_account(self) -> bool:
+        return "aws" in self.info.split()
+
+    @property
+    def exit_code(self) -> int:
+        match = re.search(r"exit=(\d+)", self.info)
+        return int(match[1]) if match else 0
+
+
+def blocks(page: Path) -> list[Block]:
+    found = _FENCE.finditer(page.read_text(encoding="utf-8"))
+    return [Block(m["info"], textwrap.dedent(m["body"])) for m in found if m["info"].split()[:1] == ["sh"]]
+
+
+def name(page: Path) -> str:
+    return str(page.relative_to(ROOT))
+
+
+@pytest.mark.parametrize("page", [page for page in PAGES if blocks(page)], ids=name)
+def test_commands_of_the_page_run(page: Path, tmp_path: Path) -> None:
+    for part in (".ci", "charts", "infra", "models", "environments", "constructs"):
+        shutil.copytree(ROOT / part, tmp_path / part, ignore=shutil.ignore_patterns("__pycache__"))
+    for part in ("app.py", "cdk.json", "Makefile", "pyproject.toml", "uv.lock", "package-lock.json"):
+        shutil.copy(ROOT / part, tmp_path)
+    for part in (".venv", "node_modules", ".venv-localcloud"):
+        (tmp_path / part).symlink_to(ROOT / part)
+    environment = {key: value for key, value in os.environ.items() if not key.startswith("AWS_")}
+
+    for block in blocks(page):
+        script = re.sub(r"^make ", "make --dry-run ", block.script, flags=re.MULTILINE)
+        preamble = f"set -eu\nexport PATH={ROOT / '.venv' / 'bin'}:$PATH\n"
+        options = ["-n"] if block.needs_account else []
+        result = subprocess.run(
+            ["bash", *options, "-c", preamble + script],
+            cwd=tmp_path,
+            env=environment,
+            capture_output=True,
+            text=True,
+            check=False,
+        )
+        expected = 0 if block.needs_account else block.exit_code
+        assert result.returncode == expected, f"{script}\n{result.stdout}{result.stderr}"
+
+
+@pytest.mark.parametrize("page", PAGES, ids=name)
+def test_links_of_the_page_lead_somewhere(page: Path) -> None:
+    targets = [m["target"] for m in _LINK.finditer(page.read_text(encoding="utf-8"))]
+    dead = [t for t in targets if not t.startswith("http") and not (page.parent / t).exists()]
+
+    assert dead == []
