@@ -57,19 +57,23 @@ clean: ## Remove everything that was installed or built here
 install: .venv/.installed .venv-localcloud/.installed node_modules/.installed ## Install all pinned tools
 
 $(UV): uv.lock .ci/install_uv.py
+	@echo "installing uv"
 	@$(PYTHON) .ci/install_uv.py
 	@touch $@
 
 .venv/.installed: uv.lock pyproject.toml $(UV)
+	@echo "installing Python packages: half a minute the first time"
 	@$(UV) sync -q --locked --compile-bytecode --python $(PYTHON)
 	@touch $@
 
 .venv-localcloud/.installed: uv.lock pyproject.toml $(UV)
+	@echo "installing the embedded AWS"
 	@UV_PROJECT_ENVIRONMENT=.venv-localcloud $(UV) sync -q --locked --only-group localcloud --compile-bytecode --python $(PYTHON)
 	@touch $@
 
 # An activated .venv has the pinned node and cdk, whatever else the machine has.
 node_modules/.installed: package-lock.json .venv/.installed
+	@echo "installing the CDK command line"
 	@ln -sf $(NODE)/bin/node .venv/bin/node
 	@$(RUN) node $(NODE)/lib/node_modules/npm/bin/npm-cli.js ci --ignore-scripts --no-audit --no-fund --loglevel=error --silent
 	@ln -sf $(CURDIR)/node_modules/.bin/cdk .venv/bin/cdk

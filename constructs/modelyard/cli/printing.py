@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import sys
 from collections.abc import Iterable, Sequence
 from typing import Any, Literal
@@ -21,8 +22,9 @@ _LEAST_WIDTH = 150
 
 
 def console(*, stderr: bool = False) -> Console:
-    """A console that honours NO_COLOR and FORCE_COLOR."""
-    result = Console(stderr=stderr, highlight=False)
+    """A console that honours FORCE_COLOR, and NO_COLOR to the letter: rich alone would still write bold."""
+    colours: Literal["auto"] | None = None if os.environ.get("NO_COLOR") else "auto"
+    result = Console(stderr=stderr, highlight=False, color_system=colours)
     result.width = max(result.width, _LEAST_WIDTH)
     return result
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+from dataclasses import replace
 from pathlib import Path
 from typing import Annotated
 
@@ -51,18 +53,8 @@ def validate(
 ) -> int:
     names = [env] if env else sorted(path.stem for path in environments.glob("*.yaml"))
     workspaces = [_read(files, models, environments, name) for name in names or ["local"]]
-    findings: dict[tuple[object, ...], Finding] = {}
-    checked: set[str] = set()
-    for workspace in workspaces:
-        checked |= set(workspace.catalogue.models)
-        planned = workspace.plan()
-        for finding in planned.findings if planned else workspace.findings:
-            known = findings.get(finding.sort_key)
-            if (
-                known is None or finding.level is Severity.ERROR
-            ):  # strict environments make errors of warnings
-                findings[finding.sort_key] = finding
-    found = sorted(findings.values(), key=lambda finding: finding.sort_key)
+    checked = {name for workspace in workspaces for name in workspace.catalogue.models}
+    found = _once(zip(names or ["local"], map(_judged, workspaces), strict=True))
     failed = worst(found) is Severity.ERROR or (fail_on is Severity.WARNING and bool(found))
     if output is Output.json:
         print_json(
@@ -79,6 +71,32 @@ def validate(
         verdict = "ok" if not found else f"{count(errors, 'error')}, {count(len(found) - errors, 'warning')}"
         console().print(f"{where}: {verdict}")
     return 1 if failed else 0
+
+
+def _judged(workspace: Workspace) -> tuple[Finding, ...]:
+    planned = workspace.plan()
+    return planned.findings if planned else workspace.findings
+
+
+_WHERE = "\0"  # stands for the environment while messages are compared
+
+
+def _once(judged: Iterable[tuple[str, tuple[Finding, ...]]]) -> list[Finding]:
+    """Each problem once, however many environments show it; the gravest level counts."""
+    seen: dict[tuple[object, ...], tuple[Finding, list[str]]] = {}
+    for environment, findings in judged:
+        for finding in findings:
+            neutral = replace(finding, message=finding.message.replace(f"environment {environment}", _WHERE))
+            first, environments = seen.setdefault(neutral.sort_key, (neutral, []))
+            environments.append(environment)
+            if finding.level is Severity.ERROR:  # strict environments make errors of warnings
+                seen[neutral.sort_key] = (first.promoted(), environments)
+    merged = []
+    for finding, environments in seen.values():
+        noun = "environment" if len(environments) == 1 else "environments"
+        named = finding.message.replace(_WHERE, f"{noun} {', '.join(environments)}")
+        merged.append(replace(finding, message=named))
+    return sorted(merged, key=lambda finding: finding.sort_key)
 
 
 def _read(files: list[Path] | None, models: Path, environments: Path, env: str) -> Workspace:

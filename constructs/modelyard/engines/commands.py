@@ -35,6 +35,7 @@ class ServeSettings:
     max_lora_rank: int = 16
     speculative: Mapping[str, Any] | None = None
     trust_remote_code: bool = False
+    load_strategy: str = "lazy"
     drain_seconds: int = 60
     port: int = 8000
     extra: Mapping[str, Any] = field(default_factory=dict)

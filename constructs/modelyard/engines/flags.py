@@ -42,15 +42,16 @@ def _check(name: str, value: Any, release: Release) -> FlagProblem | None:
             "VLLM001", name, f"flags of {where} cannot be checked: its table is not known", "remove the flag"
         )
     base = name.removeprefix("no-") if name.startswith("no-") else name.partition(".")[0]
-    if base in release.owned:
-        field = release.owned[base]
+    flag = release.flags.get(base)
+    canonical = flag.name if flag else base  # another spelling of an owned flag is owned as well
+    if canonical in release.owned:
+        field = release.owned[canonical]
         fix = f"set {field} instead" if field else "remove it; Modelyard sets it"
         return FlagProblem("VLLM002", name, f"flag --{name} is set by the plan", fix)
     if base in release.removed:
         new = release.removed[base]
         fix = f"use {new} instead" if new else "remove it; nothing replaces it"
         return FlagProblem("VLLM001", name, f"flag --{name} does not exist in {where}", fix)
-    flag = release.flags.get(base)
     if flag is None:
         close = difflib.get_close_matches(base, release.flags, n=1, cutoff=0.7)
         fix = f"did you mean {close[0]}?" if close else "remove it, or choose a release that has it"

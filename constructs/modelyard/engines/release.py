@@ -47,11 +47,12 @@ class Flag:
 
 @dataclass(frozen=True)
 class Release:
-    """One release of an engine."""
+    """One release of an engine. `metrics_prefix` stands before the colon of its metrics' names."""
 
     engine: EngineName
     version: str
     image: str
+    metrics_prefix: str
     memory: MemoryFacts
     architectures: frozenset[str]
     flags: Mapping[str, Flag]
@@ -110,6 +111,7 @@ def _release(table: Mapping[str, Any]) -> Release:
         engine=table["engine"],
         version=table["version"],
         image=table["image"],
+        metrics_prefix=table["metricsPrefix"],
         memory=MemoryFacts(**{_NAMES[key]: value for key, value in table["memory"].items()}),
         architectures=frozenset(table["architectures"]),
         flags=MappingProxyType(flags),

@@ -18,8 +18,7 @@ def server_args(settings: ServeSettings) -> tuple[str, ...]:
         args.append(f"--kv-cache-dtype={settings.kv_cache_dtype}")
     if settings.enforce_eager:
         args.append("--enforce-eager")
-    # The weights lie on EFS: reading them in one sweep beats page faults over the network.
-    args.append("--safetensors-load-strategy=prefetch")
+    args.append(f"--safetensors-load-strategy={settings.load_strategy}")
     if settings.images_per_prompt is not None:
         args.append(f"--limit-mm-per-prompt={_json({'image': settings.images_per_prompt, 'video': 0})}")
     if settings.adapters:

@@ -208,12 +208,6 @@ _CHECKS = (
         "EC2 answers VcpuLimitExceeded and pods stay Pending until the quota is raised, which takes days.",
         "Request the increase in Service Quotas, or lower replicas.",
     ),
-    _error(
-        "DISK001",
-        "The node's disk is too small",
-        "Images, caches and logs exceed the root volume; the kubelet evicts the pod while it starts.",
-        "Raise the pool's `rootVolumeGib`.",
-    ),
     _warning(
         "LOAD001",
         "The start-up budget is below the estimate",

@@ -39,6 +39,9 @@ class PlatformFacts:
     daemon_memory: Memory
     quotas: tuple[Quota, ...]
     startup: StartupFacts
+    image_disk: Memory
+    system_disk: Memory
+    usable_disk_share: float
     hours_per_month: int
 
     def quota(self, family: str) -> Quota:
@@ -76,5 +79,8 @@ def platform_facts() -> PlatformFacts:
             safety_factor=startup["safetyFactor"],
             least_budget_seconds=startup["leastBudgetSeconds"],
         ),
+        image_disk=Memory.gib(table["disk"]["imageGib"]),
+        system_disk=Memory.gib(table["disk"]["systemGib"]),
+        usable_disk_share=table["disk"]["usableShare"],
         hours_per_month=table["hoursPerMonth"],
     )

@@ -9,7 +9,7 @@ from constructs import Construct
 from modelyard.hardware import InstanceType, accelerators
 from modelyard.k8s.labels import platform_labels
 from modelyard.k8s.manifest import manifest
-from modelyard.planning.placement import candidates
+from modelyard.planning.placement import candidates, uses_local_disks
 from modelyard.spec import Environment, Pool
 
 # gp3's maximum: images of ten gigabytes unpack as fast as the volume writes, and the node is paid for meanwhile.
@@ -85,7 +85,7 @@ def _node_class(pool: Pool, environment: Environment, types: list[InstanceType])
     }
     if al2023:
         spec["userData"] = _FAST_PULL
-    if types and all(instance.local_nvme_gb for instance in types):
+    if uses_local_disks(candidates(pool)):
         spec["instanceStorePolicy"] = "RAID0"
     if pool.reservations:
         spec["capacityReservationSelectorTerms"] = [{"id": reservation} for reservation in pool.reservations]

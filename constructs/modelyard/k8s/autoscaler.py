@@ -63,10 +63,11 @@ class Autoscaler(Construct):
 def _trigger(plan: ModelPlan, environment: Environment) -> dict[str, Any]:
     selector = f'{{namespace="{environment.namespace}",service="{plan.name}"}}'
     scaling = plan.model.scaling
+    prefix = plan.serving.release.metrics_prefix
     if scaling.metric == "waiting":  # KEDA divides a sum by the replicas
-        query, kind = f"sum(vllm:num_requests_waiting{selector})", "AverageValue"
+        query, kind = f"sum({prefix}:num_requests_waiting{selector})", "AverageValue"
     else:
-        query, kind = f"100 * avg(vllm:kv_cache_usage_perc{selector})", "Value"
+        query, kind = f"100 * avg({prefix}:kv_cache_usage_perc{selector})", "Value"
     return {
         "type": "prometheus",
         "metricType": kind,

@@ -11,10 +11,24 @@ from modelyard.spec.loading import secret_value
 Manifest = dict[str, Any]
 _WORKLOADS = ("Deployment", "Job", "StatefulSet", "DaemonSet")
 
+_EVERYWHERE = ("apiVersion", "kind", "metadata.name")
+_POD = ("spec.template.metadata.labels", "spec.template.spec.containers")
+_REQUIRED: dict[str, tuple[str, ...]] = {
+    **dict.fromkeys(_WORKLOADS, _POD),
+    "Deployment": ("spec.selector.matchLabels", *_POD),
+    "NetworkPolicy": ("spec.podSelector",),
+    "PodDisruptionBudget": ("spec.selector.matchLabels",),
+    "ScaledObject": ("spec.scaleTargetRef.name",),
+    "Service": ("spec.selector", "spec.ports"),
+    "ServiceMonitor": ("spec.selector.matchLabels", "spec.endpoints"),
+}
+
 
 def check_objects(objects: Iterable[Manifest]) -> list[Finding]:
     """Every broken rule among `objects`, which are all objects of one environment."""
     items = list(objects)
+    if incomplete := [*_incomplete(items)]:
+        return incomplete  # the other rules read what is missing here
     findings = [*_duplicates(items), *_secret_findings(items), *_join_findings(items)]
     for item in items:
         if item["kind"] in _WORKLOADS:
@@ -32,14 +46,30 @@ def selects(selector: Mapping[str, str], labels: Mapping[str, str]) -> bool:
     return bool(selector) and all(labels.get(key) == value for key, value in selector.items())
 
 
+def _at(item: Manifest, path: str) -> Any:
+    """What stands at `path` such as `spec.selector`, or None."""
+    found: Any = item
+    for part in path.split("."):
+        found = found.get(part) if isinstance(found, Mapping) else None
+    return found
+
+
 def _broken(item: Manifest, message: str, fix: str) -> Finding:
+    labels = _at(item, "metadata.labels") or {}
     return Finding(
         "K8S001",
-        f"{item['kind']} {item['metadata']['name']}: {message}",
+        f"{item.get('kind', 'object')} {_at(item, 'metadata.name') or 'without a name'}: {message}",
         fix,
-        subject=item["metadata"].get("labels", {}).get("app.kubernetes.io/instance", ""),
+        subject=labels.get("app.kubernetes.io/instance", ""),
         field=("patches",),
     )
+
+
+def _incomplete(items: list[Manifest]) -> Iterator[Finding]:
+    for item in items:
+        for path in (*_EVERYWHERE, *_REQUIRED.get(item.get("kind", ""), ())):
+            if _at(item, path) is None:
+                yield _broken(item, f"has no {path}", "keep it")
 
 
 def _duplicates(items: list[Manifest]) -> Iterator[Finding]:
@@ -94,9 +124,11 @@ def _join_findings(items: list[Manifest]) -> Iterator[Finding]:
                 service, f"selects {len(chosen)} workloads", "keep its selector equal to the pod's labels"
             )
         for port in service["spec"]["ports"]:
-            if any(port["targetPort"] not in _ports(pod) for pod in chosen):
+            if any(port.get("targetPort") not in _ports(pod) for pod in chosen):
                 yield _broken(
-                    service, f"targets port {port['targetPort']}, which no pod has", "use the pod's port name"
+                    service,
+                    f"targets port {port.get('targetPort')}, which no pod has",
+                    "use the pod's port name",
                 )
     for monitor in of("ServiceMonitor"):
         wanted = monitor["spec"]["selector"].get("matchLabels", {})
@@ -108,10 +140,10 @@ def _join_findings(items: list[Manifest]) -> Iterator[Finding]:
                 "keep its selector equal to the Service's labels",
             )
         for endpoint in monitor["spec"]["endpoints"]:
-            if any(endpoint["port"] not in [p["name"] for p in s["spec"]["ports"]] for s in services):
+            if any(endpoint.get("port") not in [p.get("name") for p in s["spec"]["ports"]] for s in services):
                 yield _broken(
                     monitor,
-                    f"scrapes port {endpoint['port']}, which the Service lacks",
+                    f"scrapes port {endpoint.get('port')}, which the Service lacks",
                     "use the port's name",
                 )
     for kind in ("PodDisruptionBudget", "Deployment"):
@@ -119,6 +151,11 @@ def _join_findings(items: list[Manifest]) -> Iterator[Finding]:
             wanted = item["spec"]["selector"].get("matchLabels", {})
             if not any(_same_place(item, pod) and selects(wanted, _pod_labels(pod)) for pod in pods):
                 yield _broken(item, "selects no pods", "keep its selector equal to the pod's labels")
+    for policy in of("NetworkPolicy"):
+        wanted = policy["spec"]["podSelector"].get("matchLabels", {})
+        of_a_model = "app.kubernetes.io/instance" in policy["metadata"].get("labels", {})
+        if of_a_model and not any(_same_place(policy, p) and selects(wanted, _pod_labels(p)) for p in pods):
+            yield _broken(policy, "selects no pods", "keep its selector equal to the pod's labels")
     for scaler in of("ScaledObject"):
         target = [
             d for d in of("Deployment") if d["metadata"]["name"] == scaler["spec"]["scaleTargetRef"]["name"]
@@ -157,6 +194,7 @@ def _pod_findings(workload: Manifest) -> Iterator[Finding]:
         yield _broken(workload, "joins a namespace of the host", "remove hostNetwork, hostPID and hostIPC")
     if (
         context.get("runAsNonRoot") is not True
+        or context.get("runAsUser") == 0
         or context.get("seccompProfile", {}).get("type") != "RuntimeDefault"
     ):
         yield _broken(workload, "may run as root or without seccomp", "keep the pod's securityContext")
@@ -168,13 +206,14 @@ def _pod_findings(workload: Manifest) -> Iterator[Finding]:
         inner = container.get("securityContext", {})
         restricted = (
             inner.get("allowPrivilegeEscalation") is False
-            and inner.get("capabilities", {}).get("drop") == ["ALL"]
+            and inner.get("capabilities", {}) == {"drop": ["ALL"]}
             and inner.get("readOnlyRootFilesystem") is True
             and not inner.get("privileged")
+            and not {"runAsNonRoot", "runAsUser", "seccompProfile"} & set(inner)  # the pod's hold for all
         )
         if not restricted:
             yield _broken(
-                workload, f"container {container['name']} is not restricted", "keep its securityContext"
+                workload, f"container {container.get('name')} is not restricted", "keep its securityContext"
             )
     if workload["kind"] == "Deployment":
         yield from _serving_findings(workload, spec)
@@ -209,4 +248,4 @@ def _serving_findings(workload: Manifest, spec: Manifest) -> Iterator[Finding]:
 
 
 def _window(probe: Mapping[str, int]) -> int:
-    return probe["periodSeconds"] * probe["failureThreshold"]
+    return probe.get("periodSeconds", 10) * probe.get("failureThreshold", 3)  # Kubernetes' own defaults

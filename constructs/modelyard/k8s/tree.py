@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import io
+import re
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -10,9 +11,12 @@ from typing import Any
 
 from cdk8s import Chart
 from ruamel.yaml import YAML
-from ruamel.yaml.scalarstring import LiteralScalarString
+from ruamel.yaml.scalarstring import LiteralScalarString, SingleQuotedScalarString
 
 KUSTOMIZATION = "kustomization.yaml"
+
+# Kubernetes' own reader speaks YAML 1.1: without quotes these words are truths there, and 1:30 is ninety.
+_NOT_TEXT = re.compile(r"y|n|yes|no|on|off|[-+]?[0-9][0-9_]*(:[0-5]?[0-9])+(\.[0-9_]*)?", re.IGNORECASE)
 
 
 @dataclass(frozen=True)
@@ -99,11 +103,13 @@ def to_yaml(item: dict[str, Any]) -> str:
 
 def _sorted(value: Any) -> Any:
     if isinstance(value, Mapping):
-        return {key: _sorted(value[key]) for key in sorted(value)}
+        return {_sorted(key): _sorted(value[key]) for key in sorted(value)}
     if isinstance(value, list):
         return [_sorted(item) for item in value]
     if isinstance(value, str) and "\n" in value:
         return LiteralScalarString(value)
+    if isinstance(value, str) and _NOT_TEXT.fullmatch(value):
+        return SingleQuotedScalarString(value)
     if isinstance(value, float) and value.is_integer():  # jsii hands every number back as a float
         return int(value)
     return value

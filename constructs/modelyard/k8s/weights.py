@@ -18,7 +18,7 @@ MOUNT_PATH = "/models"
 CLAIM = "model-cache"
 MARKER = ".complete"
 
-_IMAGE = "docker.io/library/python:3.13-slim"
+_IMAGE = "docker.io/library/python:3.13.7-slim"
 _HUB = "huggingface_hub==2.4.0"
 
 # Runs in the fetch job. A partial folder keeps what was downloaded, so a restart resumes; the rename makes a whole
@@ -112,6 +112,8 @@ class WeightsFetch(Construct):
         env: list[dict[str, Any]] = [
             {"name": "HOME", "value": "/tmp"},
             {"name": "HF_HUB_DISABLE_TELEMETRY", "value": "1"},
+            # Chunks would be kept on the node's disk for a second download that never comes.
+            {"name": "HF_XET_CHUNK_CACHE_SIZE_BYTES", "value": "0"},
             {"name": "HUB", "value": _HUB},
             {"name": "MARKER", "value": MARKER},
             {"name": "REPOSITORY", "value": uri.split("://", 1)[1]},

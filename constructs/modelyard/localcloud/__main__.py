@@ -122,7 +122,7 @@ def status(
 
 
 def _folder(state: Path | None, env: str) -> Path:
-    return (state or Path(".modelyard") / env).resolve()
+    return (state or Path(lifecycle.HOME) / env).resolve()
 
 
 def _at_target(deployment: Deployment) -> Endpoint:

@@ -18,6 +18,9 @@ from modelyard.localcloud.server import HOST, RECORD
 
 START_LIMIT_S = 60.0  # two seconds on an idle machine
 STOP_LIMIT_S = 10.0
+HOME = ".modelyard"
+"""Folder of the states, one an environment, below the project."""
+
 LOG = "server.log"
 _LOG_TAIL_LINES = 15
 
@@ -131,6 +134,8 @@ def _clear(state: Path) -> None:
     if any(state.iterdir()) and not (state / LOG).exists():
         raise ServerFailed(f"{state} holds something else than an embedded AWS; name another folder")
     shutil.rmtree(state)
+    if state.parent.name == HOME and not any(state.parent.iterdir()):
+        state.parent.rmdir()
 
 
 def _recorded(state: Path) -> Endpoint | None:

@@ -2,20 +2,28 @@
 
 from __future__ import annotations
 
+import math
+from collections.abc import Iterable
 from dataclasses import dataclass
 
 from modelyard.hardware import InstanceType, Memory, instance_types, platform_facts, types_with
 from modelyard.planning.serving import Serving
+from modelyard.planning.weights import checkpoint_size
 from modelyard.spec.environment import Environment, Pool
 
 
 @dataclass(frozen=True)
 class PodRequest:
-    """What the server's pod asks of a node. `memory` includes `shm`, which is a memory-backed volume."""
+    """What the server's pod asks of a node. `memory` includes `shm`, which is a memory-backed volume.
+
+    `memory_limit` lies above the request by the checkpoint's size: the page cache of files that are read counts
+    against the limit, and would be thrown out before it is used.
+    """
 
     accelerators: int
     cpu_milli: int
     memory: Memory
+    memory_limit: Memory
     shm: Memory
     ephemeral: Memory
 
@@ -67,6 +75,7 @@ def pod_request(serving: Serving) -> PodRequest:
         accelerators=serving.count,
         cpu_milli=2000 if workers == 1 else 1000 * (workers + 2),
         memory=memory,
+        memory_limit=Memory.gib(math.ceil((memory + checkpoint_size(serving.arch)).in_gib)),
         shm=shm,
         ephemeral=_EPHEMERAL,
     )
@@ -79,13 +88,21 @@ def candidates(pool: Pool) -> tuple[InstanceType, ...]:
     return tuple(instance_types()[name] for name in pool.instance_types if name in instance_types())
 
 
+def uses_local_disks(types: Iterable[InstanceType]) -> bool:
+    """Whether nodes of a pool with `types` put pods and images on their NVMe disks: only where all of them have some."""
+    return all(instance.local_nvme_gb for instance in types)
+
+
 def place(request: PodRequest, pool_name: str, environment: Environment) -> Placement:
     """Match `request` against every instance type of the pool."""
     pool = environment.pools[pool_name]
     admitted: list[InstanceType] = []
     rejections: list[Rejection] = []
-    for instance in candidates(pool):
-        if reason := _refusal(instance, request, pool, environment.region):
+    types = candidates(pool)
+    on_nvme = uses_local_disks(types)
+    for instance in types:
+        disk = Memory.bytes(instance.local_nvme_gb * 1e9) if on_nvme else Memory.gib(pool.root_volume_gib)
+        if reason := _refusal(instance, request, pool, environment.region, disk):
             rejections.append(Rejection(instance.name, reason))
         else:
             admitted.append(instance)
@@ -101,7 +118,9 @@ def place(request: PodRequest, pool_name: str, environment: Environment) -> Plac
     return Placement(pool_name, pool, tuple(admitted), tuple(rejections))
 
 
-def _refusal(instance: InstanceType, request: PodRequest, pool: Pool, region: str) -> str | None:
+def _refusal(
+    instance: InstanceType, request: PodRequest, pool: Pool, region: str, disk: Memory
+) -> str | None:
     facts = platform_facts()
     if instance.unsupported:
         return instance.unsupported
@@ -119,4 +138,7 @@ def _refusal(instance: InstanceType, request: PodRequest, pool: Pool, region: st
     memory = instance.allocatable_memory - facts.daemon_memory
     if memory < request.memory:
         return f"has {memory} of memory free of DaemonSets, {request.memory} needed"
+    space = disk * facts.usable_disk_share - facts.system_disk
+    if space < facts.image_disk + request.ephemeral:
+        return f"has {space} of disk, {facts.image_disk + request.ephemeral} needed; raise rootVolumeGib"
     return None

@@ -16,7 +16,7 @@ from modelyard.planning.placement import Placement, PodRequest
 from modelyard.planning.quota import QuotaNeed, quota_needs
 from modelyard.planning.rollout import Rollout, plan_rollout
 from modelyard.planning.serving import Serving, engine_for
-from modelyard.planning.startup import StartupPlan, plan_startup
+from modelyard.planning.startup import LoadStrategy, StartupPlan, load_strategy, plan_startup
 from modelyard.spec.environment import Environment, Override
 from modelyard.spec.loading import Catalogue
 from modelyard.spec.model import Model
@@ -43,6 +43,11 @@ class ModelPlan:
     @property
     def name(self) -> str:
         return self.model.name
+
+    @property
+    def load_strategy(self) -> LoadStrategy:
+        """How the engine reads the checkpoint from the shared cache."""
+        return load_strategy(self.serving, self.placement, self.pod)
 
     @property
     def zonal(self) -> bool:
@@ -275,7 +280,9 @@ def _advice(planned: ModelPlan, environment: Environment, others: list[Choice]) 
             "CAP004",
             f"{idle - filled} of {planned.cost.nodes_floor * tier} {planned.serving.accelerator.name} are paid for and "
             f"idle on {planned.cost.nodes_floor} × {placement.cheapest.name}",
-            f"use {placement.cheapest.accelerator_count} a replica, availability: single, or another instance type",
+            f"use {tier} a replica, "
+            + ("state availability: single so that replicas share a node, " if planned.zonal else "")
+            + "or add models to the pool",
             subject=model.name,
             field=("accelerator",),
         )

@@ -9,12 +9,12 @@ from modelyard.engines.release import EngineName
 from modelyard.findings import Finding
 from modelyard.hardware import Accelerator, Memory, accelerators, types_with
 from modelyard.planning.architecture import Architecture, architectures
+from modelyard.planning.capability import BFLOAT16, engine_findings, number_format_findings
 from modelyard.planning.kv_cache import longest_length
 from modelyard.planning.memory import MemoryLedger, MemoryRequest, memory_ledger
 from modelyard.planning.parallelism import allowed_splits, split_problem
 from modelyard.spec.model import Model
 
-_BFLOAT16 = (8, 0)  # first compute capability with bfloat16 (NVIDIA Ampere)
 _LEAST_LENGTH = 2048
 
 
@@ -84,7 +84,7 @@ def plan_serving(model: Model, accelerator: Accelerator, count: int) -> Serving 
     problems = [found for found in (arch, engine) if isinstance(found, Finding)]
     if isinstance(arch, Finding) or isinstance(engine, Finding):
         return problems
-    problems += [*_supported(model, arch, engine), *_capable(model, arch, accelerator, engine)]
+    problems += engine_findings(model, arch, accelerator, engine)
     cores = count * accelerator.cores
     if reason := split_problem(arch, cores):
         fits = [size // accelerator.cores for size in allowed_splits(arch) if size % accelerator.cores == 0]
@@ -95,7 +95,7 @@ def plan_serving(model: Model, accelerator: Accelerator, count: int) -> Serving 
             Finding(
                 "TP001",
                 f"{arch.model_id} cannot be split over {count} {accelerator.name}{ranks}: {reason}",
-                f"use a count of {', '.join(useful)}",
+                f"use a count of {', '.join(useful)}" if useful else "use another accelerator",
                 subject=model.name,
                 field=("accelerator",),
             )
@@ -105,87 +105,11 @@ def plan_serving(model: Model, accelerator: Accelerator, count: int) -> Serving 
     return _fit(model, arch, accelerator, count, engine)
 
 
-def _supported(model: Model, arch: Architecture, engine: Release) -> list[Finding]:
-    if arch.architecture in engine.architectures:
-        return []
-    return [
-        Finding(
-            "ENG001",
-            f"{engine.engine} {engine.version} has no {arch.architecture}",
-            "use another engine or accelerator",
-            subject=model.name,
-            field=("accelerator",),
-        )
-    ]
-
-
-def _capable(model: Model, arch: Architecture, accelerator: Accelerator, engine: Release) -> list[Finding]:
-    """Number formats against the accelerator's generation."""
-    if accelerator.compute_capability is None:
-        if arch.quantization is None:
-            return []
-        return [
-            Finding(
-                "GPU001",
-                f"{arch.model_id} is quantized with {arch.quantization.method}, which {accelerator.name} cannot run",
-                "use a 16-bit checkpoint on Neuron",
-                subject=model.name,
-                field=("model",),
-            )
-        ]
-    have = accelerator.compute_capability
-    shown = f"{accelerator.name} has compute capability {have[0]}.{have[1]}"
-    problems = []
-    if model.engine.dtype == "bfloat16" and have < _BFLOAT16:
-        problems.append(
-            Finding(
-                "GPU001",
-                f"bfloat16 needs compute capability 8.0, {shown}",
-                "use dtype float16, or a newer accelerator",
-                subject=model.name,
-                field=("engine", "dtype"),
-            )
-        )
-    if arch.quantization:
-        least = engine.least_capability(arch.quantization.method)
-        if least is None or have < least:
-            needs = (
-                f"needs compute capability {least[0]}.{least[1]}"
-                if least
-                else f"is unknown to {engine.engine}"
-            )
-            problems.append(
-                Finding(
-                    "GPU001",
-                    f"quantization {arch.quantization.method} {needs}, {shown}",
-                    "use a newer accelerator or another checkpoint",
-                    subject=model.name,
-                    field=("accelerator",),
-                )
-            )
-    return problems
-
-
 def _fit(
     model: Model, arch: Architecture, accelerator: Accelerator, count: int, engine: Release
 ) -> Serving | list[Finding]:
     settings = model.engine
-    batched, seqs = engine.batch_defaults(accelerator)
-    batched = settings.max_num_batched_tokens or batched
-    seqs = min(settings.max_num_seqs or seqs, batched)
-    request = MemoryRequest(
-        arch=arch,
-        accelerator=accelerator,
-        release=engine,
-        tensor_parallel=count * accelerator.cores,
-        gpu_memory_utilization=settings.gpu_memory_utilization,
-        max_num_seqs=seqs,
-        max_num_batched_tokens=batched,
-        kv_cache_dtype=settings.kv_cache_dtype,
-        enforce_eager=settings.enforce_eager,
-        adapter_rank=max((adapter.rank for adapter in model.adapters), default=0),
-        adapter_count=len(model.adapters),
-    )
+    request = _memory_request(model, arch, accelerator, count, engine)
     ledger = memory_ledger(request)
     limit = arch.max_position
     if settings.max_model_len and settings.max_model_len > limit:
@@ -205,9 +129,41 @@ def _fit(
     if wanted > longest:
         return [_context_does_not_fit(model, ledger, wanted, longest, count)]
     cc = accelerator.compute_capability
-    dtype = "float16" if settings.dtype == "auto" and cc is not None and cc < _BFLOAT16 else settings.dtype
+    dtype = "float16" if settings.dtype == "auto" and cc is not None and cc < BFLOAT16 else settings.dtype
     return Serving(
-        model, arch, accelerator, count, engine, request.tensor_parallel, dtype, wanted, seqs, batched, ledger
+        model,
+        arch,
+        accelerator,
+        count,
+        engine,
+        request.tensor_parallel,
+        dtype,
+        wanted,
+        request.max_num_seqs,
+        request.max_num_batched_tokens,
+        ledger,
+    )
+
+
+def _memory_request(
+    model: Model, arch: Architecture, accelerator: Accelerator, count: int, engine: Release
+) -> MemoryRequest:
+    settings = model.engine
+    batched, seqs = engine.batch_defaults(accelerator)
+    batched = settings.max_num_batched_tokens or batched
+    seqs = min(settings.max_num_seqs or seqs, batched)
+    return MemoryRequest(
+        arch=arch,
+        accelerator=accelerator,
+        release=engine,
+        tensor_parallel=count * accelerator.cores,
+        gpu_memory_utilization=settings.gpu_memory_utilization,
+        max_num_seqs=seqs,
+        max_num_batched_tokens=batched,
+        kv_cache_dtype=settings.kv_cache_dtype,
+        enforce_eager=settings.enforce_eager,
+        adapter_rank=max((adapter.rank for adapter in model.adapters), default=0),
+        adapter_count=len(model.adapters),
     )
 
 
@@ -247,7 +203,7 @@ def _context_does_not_fit(
     need = ledger.kv_need(wanted) * settings.concurrency
     times = f" for {settings.concurrency} requests" if settings.concurrency > 1 else ""
     ways = [f"a length of {longest}"] if longest >= 256 else []
-    if settings.kv_cache_dtype == "auto":
+    if settings.kv_cache_dtype == "auto" and ledger.request.release.engine == "vllm":
         half = memory_ledger(replace(ledger.request, kv_cache_dtype="fp8"))
         reach = _longest(half, ledger.request.arch.max_position, settings.concurrency)
         ways.append(f"kvCacheDtype fp8 (up to {reach})" if reach < wanted else "kvCacheDtype fp8")
@@ -276,12 +232,12 @@ def _ways_out(model: Model, ledger: MemoryLedger, count: int, wanted: int) -> li
 
 
 def _would_fit(model: Model, ledger: MemoryLedger, accelerator: Accelerator, count: int, wanted: int) -> bool:
-    request = ledger.request
-    cores = count * accelerator.cores
+    arch = ledger.request.arch
     sold = any(t.accelerator_count >= count for t in types_with(accelerator.name))
-    if not sold or split_problem(request.arch, cores) or isinstance(engine_for(model, accelerator), Finding):
+    engine = engine_for(model, accelerator)
+    if not sold or split_problem(arch, count * accelerator.cores) or isinstance(engine, Finding):
         return False
-    if _capable(model, request.arch, accelerator, request.release):
+    if number_format_findings(model, arch, accelerator, engine):
         return False
-    other = memory_ledger(replace(request, accelerator=accelerator, tensor_parallel=cores))
+    other = memory_ledger(_memory_request(model, arch, accelerator, count, engine))
     return other.kv_cache > Memory(0) and other.concurrency(wanted) >= model.engine.concurrency

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Literal
 
 from modelyard.hardware import platform_facts
+from modelyard.planning.placement import Placement, PodRequest
 from modelyard.planning.serving import Serving
 from modelyard.planning.weights import checkpoint_size
 
@@ -26,6 +28,22 @@ class StartupPlan:
     def cold(self) -> int:
         """Estimated time from a pending pod to the first answer, with weights in the cache."""
         return self.node + self.image + self.load + self.compile
+
+
+LoadStrategy = Literal["prefetch", "eager", "lazy"]
+
+
+def load_strategy(serving: Serving, placement: Placement, pod: PodRequest) -> LoadStrategy:
+    """How to read safetensors from the network: vLLM's `--safetensors-load-strategy`.
+
+    `prefetch` reads everything ahead, once for all ranks, and needs a page cache that holds it on every admitting node.
+    Where there is none, a single rank reads file by file into memory (`eager`); several ranks would each hold a copy of
+    every file, so they map the files and read what they need (`lazy`).
+    """
+    spare = [i.allocatable_memory - pod.memory for i in placement.instance_types if i.allocatable_memory]
+    if spare and min(spare) >= checkpoint_size(serving.arch):
+        return "prefetch"
+    return "eager" if serving.count == 1 else "lazy"
 
 
 def plan_startup(serving: Serving, wanted: int | None) -> StartupPlan:

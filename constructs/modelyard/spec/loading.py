@@ -210,7 +210,7 @@ _SECRETS = re.compile(
     r"\bhf_[A-Za-z0-9]{16,}|\bsk-[A-Za-z0-9_-]{16,}|\b(?:AKIA|ASIA)[A-Z0-9]{16}\b|-----BEGIN [A-Z ]*PRIVATE KEY-----"
     r"|\bgh[pousr]_[A-Za-z0-9]{20,}"
 )
-_ACCOUNT = re.compile(r"arn:aws[a-z-]*:\S+|(?<![\w.-])\d{12}(?![\w.-])")
+_ACCOUNT = re.compile(r"arn:aws[a-z-]*:[^\s\"',}\]]+|(?<![\w.-])\d{12}(?![\w.-])")
 
 
 def secret_value(text: str) -> re.Match[str] | None:

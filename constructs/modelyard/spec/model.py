@@ -12,6 +12,11 @@ from modelyard.spec.document import DNS_LABEL, Budget, Document, ObjectName, Sec
 Availability = Literal["zonal", "single"]
 
 _URI = r"^(hf://[\w.-]+/[\w.-]+|efs://[\w.-]+(/[\w.-]+)*)$"
+# Set by the server's pod, or read by vLLM as something else than people mean (VLLM_PORT is not the API's port).
+_RESERVED_ENV = re.compile(
+    r"HOME|USER|TMPDIR|XDG_.*|HF_.*|HUGGING_FACE_HUB_TOKEN|VLLM_(PORT|HOST_IP|API_KEY|CACHE_ROOT)"
+    r"|TRITON_CACHE_DIR|TORCHINDUCTOR_CACHE_DIR|FLASHINFER_WORKSPACE_BASE"
+)
 _COMMIT = re.compile(r"^[0-9a-f]{40}$")
 
 
@@ -111,6 +116,14 @@ class Engine(Document):
     """Further flags of the engine in kebab-case, without dashes; checked against the release's flag table."""
     env: dict[Annotated[str, Field(pattern=r"^[A-Z][A-Z0-9_]*$")], str] = Field(default_factory=dict)
     """Environment variables of the server."""
+
+    @field_validator("env")
+    @classmethod
+    def _not_the_pods_own(cls, value: dict[str, str]) -> dict[str, str]:
+        taken = [name for name in value if _RESERVED_ENV.fullmatch(name)]
+        if taken:
+            raise ValueError(f"{', '.join(taken)} cannot be set here: the server's pod needs it for itself")
+        return value
 
     @field_validator("args")
     @classmethod
@@ -228,7 +241,7 @@ class Model(Document):
     schema_version: Annotated[Literal[1], Field(alias="schema")] = 1
     """Version of this format."""
     name: ObjectName
-    """Default: the file's name."""
+    """Lower-case letters, digits and dashes; default: the file's name."""
     description: str | None = None
     owner: Owner | None = None
     model: Annotated[Weights, BeforeValidator(_parse_weights, json_schema_input_type=Weights | str)]

@@ -51,8 +51,9 @@ def read_yaml(path: Path, *, shown_as: str | None = None) -> Source | Finding:
 def parse_yaml(text: str, file: str) -> Source | Finding:
     """Parse `text`; `file` is the name that findings show."""
     try:
-        data = YAML(typ="safe", pure=True).load(text)
-        root = YAML(typ="safe", pure=True).compose(text)
+        reader = YAML(typ="safe", pure=True)
+        root = reader.compose(text)
+        data = reader.constructor.construct_document(root) if root else None
     except MarkedYAMLError as error:
         mark = error.problem_mark or error.context_mark
         place = Location(file, mark.line + 1, mark.column + 1) if mark else Location(file)

@@ -1,0 +1,124 @@
+"""CustomResourceDefinitions as validators: their structural schemas, and their CEL rules.
+
+What is not judged: rules that compare with the old object (`oldSelf`), and formats.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+from collections.abc import Iterator, Mapping
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+import cel
+import jsonschema  # type: ignore[import-untyped]
+import yaml  # type: ignore[import-untyped]
+
+_ROOT = Path(__file__).parents[2]
+Schema = dict[str, Any]
+
+
+def folder() -> Path | None:
+    """`MODELYARD_CRDS`, or the folder that lies beside the repository in some workplaces."""
+    named = os.environ.get("MODELYARD_CRDS")
+    beside = _ROOT.parent / "shared" / "data" / "crds"
+    return Path(named) if named else beside if beside.is_dir() else None
+
+
+def _age(path: Path) -> tuple[int, ...]:
+    """Orders folders such as `karpenter-v1.14.1` by version; one without a version comes first."""
+    match = re.search(r"-v(\d+(?:\.\d+)*)", path.parent.name)
+    return tuple(int(part) for part in match[1].split(".")) if match else ()
+
+
+@cache
+def definitions(where: Path) -> Mapping[tuple[str, str], Schema]:
+    """(apiVersion, kind) to the schema of each served version; the newest folder wins."""
+    found: dict[tuple[str, str], Schema] = {}
+    for path in sorted(where.rglob("*.yaml"), key=lambda p: (_age(p), p)):
+        text = path.read_text(encoding="utf-8")
+        if "kind: CustomResourceDefinition" not in text:
+            continue
+        for document in yaml.load_all(text, Loader=yaml.CSafeLoader):
+            spec = document["spec"]
+            for version in spec["versions"]:
+                if version["served"]:
+                    key = (f"{spec['group']}/{version['name']}", spec["names"]["kind"])
+                    found[key] = version["schema"]["openAPIV3Schema"]
+    return found
+
+
+def complaints(item: Mapping[str, Any], schema: Schema) -> list[str]:
+    """Everything that the API server would refuse in `item`."""
+    closed = _closed(schema) | {"additionalProperties": False}
+    closed["properties"] = {
+        "apiVersion": {},
+        "kind": {},
+        **closed["properties"],
+        "metadata": {"type": "object"},
+    }
+    validator = jsonschema.Draft202012Validator(closed)
+    errors = [f"{error.json_path}: {error.message}" for error in validator.iter_errors(item)]
+    return errors or list(_broken_rules(_defaulted(item, schema), schema, "$"))
+
+
+def _closed(schema: Any) -> Any:
+    """A structural schema as JSON Schema that refuses unknown fields."""
+    if not isinstance(schema, dict):
+        return schema
+    result = {key: value for key, value in schema.items() if not key.startswith("x-") and key != "format"}
+    for key in ("items", "additionalProperties"):
+        if key in result:
+            result[key] = _closed(result[key])
+    if "properties" in result:
+        result["properties"] = {name: _closed(inner) for name, inner in result["properties"].items()}
+        if not schema.get("x-kubernetes-preserve-unknown-fields"):
+            result.setdefault("additionalProperties", False)
+    if schema.get("x-kubernetes-int-or-string"):
+        result |= {"type": ["integer", "string"]}
+    if result.pop("nullable", False) and "type" in result:
+        result["type"] = [*([result["type"]] if isinstance(result["type"], str) else result["type"]), "null"]
+    return result
+
+
+def _defaulted(value: Any, schema: Schema) -> Any:
+    """`value` with the schema's defaults, which the API server fills in before it asks the rules."""
+    if isinstance(value, dict):
+        inner = schema.get("properties", {})
+        filled = {name: s["default"] for name, s in inner.items() if "default" in s} | value
+        other = schema.get("additionalProperties")
+        rest = other if isinstance(other, dict) else {}
+        return {key: _defaulted(one, inner.get(key, rest)) for key, one in filled.items()}
+    if isinstance(value, list):
+        return [_defaulted(one, schema.get("items", {})) for one in value]
+    return value
+
+
+def _find(text: str, pattern: str) -> str:
+    match = re.search(pattern, text)
+    return match[0] if match else ""
+
+
+def _holds(rule: str, value: Any) -> bool:
+    context = cel.Context(variables={"self": value})
+    # Kubernetes' own additions to CEL.
+    context.add_function("find", _find)
+    context.add_function("split", lambda text, separator: text.split(separator))
+    return bool(cel.evaluate(rule, context))
+
+
+def _broken_rules(value: Any, schema: Schema, path: str) -> Iterator[str]:
+    for entry in schema.get("x-kubernetes-validations", []):
+        if "oldSelf" not in entry["rule"] and not _holds(entry["rule"], value):
+            yield f"{path}: {entry.get('message', entry['rule'])}"
+    if isinstance(value, dict):
+        other = schema.get("additionalProperties")
+        for key, inner in value.items():
+            known = schema.get("properties", {}).get(key, other)
+            if isinstance(known, dict):
+                yield from _broken_rules(inner, known, f"{path}.{key}")
+    elif isinstance(value, list):
+        for position, inner in enumerate(value):
+            yield from _broken_rules(inner, schema.get("items", {}), f"{path}[{position}]")

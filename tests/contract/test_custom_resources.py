@@ -1,0 +1,103 @@
+"""Every custom resource against the CRDs of its project, CEL rules included, where these lie on this machine."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from copy import deepcopy
+from typing import Any
+
+import pytest
+
+from tests.contract import crds
+from tests.contract.conftest import SHIPPED, Tree
+from tests.contract.test_kubernetes_schemas import is_custom
+
+KINDS = [
+    ("argoproj.io/v1alpha1", "Application"),
+    ("external-secrets.io/v1", "ClusterSecretStore"),
+    ("external-secrets.io/v1", "ExternalSecret"),
+    ("helm.toolkit.fluxcd.io/v2", "HelmRelease"),
+    ("karpenter.k8s.aws/v1", "EC2NodeClass"),
+    ("karpenter.sh/v1", "NodePool"),
+    ("keda.sh/v1alpha1", "ScaledObject"),
+    ("monitoring.coreos.com/v1", "ServiceMonitor"),
+    ("source.toolkit.fluxcd.io/v1", "HelmRepository"),
+]
+
+
+@pytest.fixture(scope="session")
+def every(tree: Callable[[str], Tree]) -> list[dict[str, Any]]:
+    return [item for name in (*SHIPPED, "argocd") for item in tree(name).objects]
+
+
+def schema_of(api_version: str, kind: str) -> crds.Schema:
+    where = crds.folder()
+    if where is None:
+        pytest.skip(f"{kind} of {api_version} is not checked: MODELYARD_CRDS names no folder of CRDs")
+    schema = crds.definitions(where).get((api_version, kind))
+    if schema is None:
+        pytest.skip(f"{kind} of {api_version} is not checked: there is no CRD of it in MODELYARD_CRDS")
+    return schema
+
+
+def test_no_kind_is_forgotten(every: list[dict[str, Any]]) -> None:
+    assert {(item["apiVersion"], item["kind"]) for item in every if is_custom(item)} == set(KINDS)
+
+
+@pytest.mark.parametrize(("api_version", "kind"), KINDS)
+def test_every_custom_resource_is_valid(every: list[dict[str, Any]], api_version: str, kind: str) -> None:
+    schema = schema_of(api_version, kind)
+
+    items = [item for item in every if (item["apiVersion"], item["kind"]) == (api_version, kind)]
+    assert items
+    assert [(i["metadata"]["name"], found) for i in items if (found := crds.complaints(i, schema))] == []
+
+
+def _set(item: dict[str, Any], path: tuple[Any, ...], value: object) -> dict[str, Any]:
+    changed = deepcopy(item)
+    place: Any = changed
+    for step in path[:-1]:
+        place = place[step]
+    place[path[-1]] = value
+    return changed
+
+
+REQUIREMENT = ("spec", "template", "spec", "requirements", 0)
+
+
+@pytest.mark.parametrize(
+    ("kind", "path", "value", "complaint"),
+    [
+        ("NodePool", ("spec", "limit"), {}, "Additional properties are not allowed"),
+        ("NodePool", ("spec", "disruption", "consolidateAfter"), "soon", "does not match"),
+        (
+            "NodePool",
+            (*REQUIREMENT, "values"),
+            [],
+            "requirements with operator 'In' must have a value defined",
+        ),
+        ("NodePool", (*REQUIREMENT, "key"), "karpenter.sh/instance-family", "is restricted"),
+        (
+            "NodePool",
+            ("spec", "disruption", "budgets", 0, "schedule"),
+            "0 4 * * *",
+            "'schedule' must be set with 'duration'",
+        ),
+        ("EC2NodeClass", ("spec", "role"), "node", "must specify exactly one of ['role', 'instanceProfile']"),
+        ("EC2NodeClass", ("spec", "amiSelectorTerms", 0, "alias"), "al2023", "improperly formatted"),
+        ("EC2NodeClass", ("spec", "amiSelectorTerms", 0, "alias"), "beos@v1", "family is not supported"),
+        ("EC2NodeClass", ("spec", "tags", "eks:eks-cluster-name"), "x", "restricted tag"),
+        ("ScaledObject", ("spec", "minReplicaCount"), 100, "minReplicaCount"),
+        ("ScaledObject", ("spec", "triggers", 0, "metricType"), 1, "is not of type 'string'"),
+        ("ServiceMonitor", ("spec", "endpoints", 0, "interval"), "often", "does not match"),
+        ("ExternalSecret", ("spec", "data", 0, "secretKey"), None, "None is not of type 'string'"),
+    ],
+)
+def test_a_planted_mistake_is_refused(
+    every: list[dict[str, Any]], kind: str, path: tuple[Any, ...], value: object, complaint: str
+) -> None:
+    item = next(item for item in every if item["kind"] == kind)
+
+    found = crds.complaints(_set(item, path, value), schema_of(item["apiVersion"], kind))
+
+    assert any(complaint in one for one in found), found

@@ -1,0 +1,167 @@
+"""What must find each other does: monitors their Services, Services their pods, budgets, policies, claims, secrets."""
+
+from __future__ import annotations
+
+import re
+from typing import Any
+
+from modelyard.engines import newest_release
+from modelyard.k8s.rules import check_objects
+from tests.contract.conftest import ROOT, Tree
+
+METRICS = ROOT / "tests" / "fixtures" / "vllm_metrics.txt"
+
+
+def matches(selector: dict[str, str], labels: dict[str, str]) -> bool:
+    return bool(selector) and selector.items() <= labels.items()
+
+
+def template(workload: dict[str, Any]) -> dict[str, Any]:
+    found: dict[str, Any] = workload["spec"]["template"]
+    return found
+
+
+def workloads(tree: Tree) -> list[dict[str, Any]]:
+    return [*tree.of("Deployment"), *tree.of("Job")]
+
+
+def selected(tree: Tree, item: dict[str, Any], selector: dict[str, str]) -> list[str]:
+    """Names of the workloads in the namespace of `item` whose pods `selector` matches."""
+    return [
+        pod["metadata"]["name"]
+        for pod in workloads(tree)
+        if pod["metadata"]["namespace"] == item["metadata"]["namespace"]
+        and matches(selector, template(pod)["metadata"]["labels"])
+    ]
+
+
+def test_no_rule_is_broken(each: Tree) -> None:
+    assert check_objects(each.objects) == []
+
+
+def test_every_monitor_selects_its_service_and_no_other(each: Tree) -> None:
+    for monitor in each.of("ServiceMonitor"):
+        wanted = monitor["spec"]["selector"]["matchLabels"]
+        places = monitor["spec"]["namespaceSelector"]["matchNames"]
+        services = [
+            s
+            for s in each.of("Service")
+            if matches(wanted, s["metadata"]["labels"]) and s["metadata"]["namespace"] in places
+        ]
+        assert [s["metadata"]["name"] for s in services] == [monitor["metadata"]["name"]]
+        ports = {port["name"] for port in services[0]["spec"]["ports"]}
+        assert {endpoint["port"] for endpoint in monitor["spec"]["endpoints"]} <= ports
+
+
+def test_every_service_budget_and_deployment_selects_its_own_pods(each: Tree) -> None:
+    assert each.of("Service")
+    for service in each.of("Service"):
+        name = service["metadata"]["name"]
+        assert selected(each, service, service["spec"]["selector"]) == [name]
+        server = template(each.only("Deployment", name))["spec"]["containers"][0]
+        assert {p["targetPort"] for p in service["spec"]["ports"]} <= {p["name"] for p in server["ports"]}
+    for kind in ("PodDisruptionBudget", "Deployment"):
+        for item in each.of(kind):
+            assert selected(each, item, item["spec"]["selector"]["matchLabels"]) == [item["metadata"]["name"]]
+
+
+def test_every_model_has_every_object_that_it_needs(each: Tree) -> None:
+    names = {item["metadata"]["name"] for item in each.of("Deployment")}
+
+    for kind in ("Service", "ServiceAccount", "PodDisruptionBudget", "ServiceMonitor"):
+        assert {item["metadata"]["name"] for item in each.of(kind)} == names
+    assert names <= {item["metadata"]["name"] for item in each.of("NetworkPolicy")}
+
+
+def test_every_policy_of_a_model_selects_its_server(each: Tree) -> None:
+    for policy in each.of("NetworkPolicy"):
+        if "app.kubernetes.io/instance" in policy["metadata"]["labels"]:
+            wanted = policy["spec"]["podSelector"]["matchLabels"]
+            assert selected(each, policy, wanted) == [policy["metadata"]["name"]]
+
+
+def test_no_policy_lets_everybody_in(each: Tree) -> None:
+    for policy in each.of("NetworkPolicy"):
+        assert all(rule.get("from") for rule in policy["spec"].get("ingress", []))
+
+
+def test_every_claim_secret_account_and_pool_that_a_pod_names_is_rendered(each: Tree) -> None:
+    claims = {item["metadata"]["name"] for item in each.of("PersistentVolumeClaim")}
+    secrets = {item["spec"]["target"]["name"] for item in each.of("ExternalSecret")}
+    accounts = {item["metadata"]["name"] for item in each.of("ServiceAccount")}
+    pools = {item["metadata"]["name"] for item in each.of("NodePool")}
+    priorities = {item["metadata"]["name"] for item in each.of("PriorityClass")}
+    for workload in workloads(each):
+        spec = template(workload)["spec"]
+        assert spec["serviceAccountName"] in accounts
+        assert {
+            v["persistentVolumeClaim"]["claimName"] for v in spec["volumes"] if "persistentVolumeClaim" in v
+        } <= claims
+        named = [
+            e["valueFrom"]["secretKeyRef"]["name"]
+            for c in spec["containers"]
+            for e in c["env"]
+            if "valueFrom" in e
+        ]
+        assert set(named) <= secrets
+        if workload["kind"] == "Deployment":
+            assert spec["nodeSelector"]["karpenter.sh/nodepool"] in pools
+            assert spec["priorityClassName"] in priorities
+
+
+def test_a_server_tolerates_the_taint_of_its_pool_and_asks_for_its_types(each: Tree) -> None:
+    for server in each.of("Deployment"):
+        spec = template(server)["spec"]
+        pool = template(each.only("NodePool", spec["nodeSelector"]["karpenter.sh/nodepool"]))["spec"]
+        assert {t["key"] for t in pool["taints"]} <= {t["key"] for t in spec["tolerations"]}
+        offered = {r["key"]: set(r["values"]) for r in pool["requirements"]}[
+            "node.kubernetes.io/instance-type"
+        ]
+        [term] = spec["affinity"]["nodeAffinity"]["requiredDuringSchedulingIgnoredDuringExecution"][
+            "nodeSelectorTerms"
+        ]
+        assert set(term["matchExpressions"][0]["values"]) <= offered
+
+
+def test_queries_ask_for_metrics_that_vllm_has(each: Tree) -> None:
+    known = {line for line in METRICS.read_text(encoding="utf-8").splitlines() if not line.startswith("#")}
+
+    for scaler in each.of("ScaledObject"):
+        for trigger in scaler["spec"]["triggers"]:
+            asked = set(re.findall(r"\bvllm[:_]\w+", trigger["metadata"]["query"]))
+            assert asked
+            assert asked <= known
+            assert f'service="{scaler["metadata"]["name"]}"' in trigger["metadata"]["query"]
+
+
+def test_an_autoscaled_deployment_states_no_replicas(each: Tree) -> None:
+    scaled = {item["spec"]["scaleTargetRef"]["name"] for item in each.of("ScaledObject")}
+
+    assert scaled
+    for server in each.of("Deployment"):
+        assert ("replicas" in server["spec"]) == (server["metadata"]["name"] not in scaled)
+
+
+def test_every_flag_of_every_model_exists_in_its_release(each: Tree) -> None:
+    release = newest_release("vllm")
+    for server in each.of("Deployment"):
+        container = template(server)["spec"]["containers"][0]
+        if container["image"] != release.image:
+            continue  # the table of vLLM Neuron is not known, and free flags are refused there
+        for arg in container["args"]:
+            name = arg.removeprefix("--").partition("=")[0]
+            assert (
+                not arg.startswith("--") or name in release.flags or name.removeprefix("no-") in release.flags
+            )
+
+
+def test_no_image_moves(each: Tree) -> None:
+    images = {c["image"] for w in workloads(each) for c in template(w)["spec"]["containers"]}
+
+    assert all(re.search(r":[\w.-]+$", image) and not image.endswith(":latest") for image in images)
+
+
+def test_nothing_of_this_machine_is_in_the_tree(each: Tree) -> None:
+    text = "".join(path.read_text(encoding="utf-8") for path in each.folder.rglob("*.yaml"))
+
+    assert str(ROOT) not in text

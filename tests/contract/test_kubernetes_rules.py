@@ -1,0 +1,254 @@
+"""`modelyard.k8s.rules` against planted mistakes: each must be found, and none may crash the check."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from copy import deepcopy
+from typing import Any
+
+import pytest
+
+from charts import RenderError, render
+from modelyard.cli.workspace import open_workspace
+from modelyard.findings import Severity
+from modelyard.k8s.patches import apply_patches, merge
+from modelyard.k8s.rules import check_objects
+from modelyard.planning import Plan, plan
+from modelyard.spec.model import Patch
+from tests.contract.conftest import Tree, folders_of
+
+Manifest = dict[str, Any]
+MODEL = "qwen3-32b-fp8"
+SCALED = "llama-3-1-8b"
+POD = ("spec", "template", "spec")
+SERVER = (*POD, "containers", 0)
+GONE = object()
+
+
+def planted(tree: Tree, kind: str, path: tuple[Any, ...], value: object, name: str = MODEL) -> list[Manifest]:
+    """All objects of `tree`, with `value` at `path` of one of them; GONE takes away what is there."""
+    objects = deepcopy(list(tree.objects))
+    place: Any = next(o for o in objects if o["kind"] == kind and o["metadata"]["name"] == name)
+    for step in path[:-1]:
+        place = place.setdefault(step, {}) if isinstance(place, dict) else place[step]
+    if value is GONE:
+        del place[path[-1]]
+    else:
+        place[path[-1]] = value
+    return objects
+
+
+INSTANCE = "app.kubernetes.io/instance"
+
+
+@pytest.mark.parametrize(
+    ("kind", "path", "value", "message"),
+    [
+        ("Service", ("spec", "selector", INSTANCE), "other", "selects 0 workloads"),
+        ("Service", ("spec", "selector"), {}, "selects 0 workloads"),
+        ("Service", ("spec", "selector"), {"modelyard.dev/env": "prod"}, "workloads"),
+        ("Service", ("spec", "ports", 0, "targetPort"), 9000, "targets port 9000"),
+        ("Service", ("metadata", "labels", INSTANCE), "other", "selects 0 Services"),
+        ("ServiceMonitor", ("spec", "selector", "matchLabels", INSTANCE), "other", "selects 0 Services"),
+        (
+            "ServiceMonitor",
+            ("spec", "selector", "matchLabels"),
+            {"modelyard.dev/env": "prod"},
+            "selects 7 Services",
+        ),
+        ("ServiceMonitor", ("spec", "endpoints", 0, "port"), "metrics", "scrapes port metrics"),
+        ("PodDisruptionBudget", ("spec", "selector", "matchLabels", INSTANCE), "other", "selects no pods"),
+        ("PodDisruptionBudget", ("metadata", "namespace"), "elsewhere", "selects no pods"),
+        ("NetworkPolicy", ("spec", "podSelector", "matchLabels", INSTANCE), "other", "selects no pods"),
+        ("Deployment", ("spec", "template", "metadata", "labels", INSTANCE), "other", "selects no pods"),
+        ("Deployment", ("spec", "selector", "matchLabels", INSTANCE), "other", "selects no pods"),
+        ("Deployment", (*POD, "serviceAccountName"), "default", "service account default"),
+        ("Deployment", (*POD, "hostNetwork"), True, "namespace of the host"),
+        ("Deployment", (*POD, "hostIPC"), True, "namespace of the host"),
+        ("Deployment", (*POD, "hostPID"), True, "namespace of the host"),
+        ("Deployment", (*POD, "securityContext", "runAsNonRoot"), False, "root or without seccomp"),
+        ("Deployment", (*POD, "securityContext", "seccompProfile"), GONE, "root or without seccomp"),
+        ("Deployment", (*POD, "volumes", 0), {"name": "x", "hostPath": {"path": "/"}}, "path of the host"),
+        ("Deployment", (*POD, "enableServiceLinks"), GONE, "variables of every Service"),
+        ("Deployment", (*SERVER, "securityContext"), GONE, "container server is not restricted"),
+        (
+            "Deployment",
+            (*SERVER, "securityContext", "privileged"),
+            True,
+            "container server is not restricted",
+        ),
+        (
+            "Deployment",
+            (*SERVER, "securityContext", "readOnlyRootFilesystem"),
+            False,
+            "server is not restricted",
+        ),
+        (
+            "Deployment",
+            (*SERVER, "securityContext", "capabilities", "add"),
+            ["SYS_ADMIN"],
+            "is not restricted",
+        ),
+        ("Deployment", (*SERVER, "securityContext", "runAsUser"), 0, "is not restricted"),
+        ("Deployment", (*POD, "initContainers", 0, "securityContext"), {}, "container await-weights"),
+        ("Deployment", (*SERVER, "startupProbe"), GONE, "has no startupProbe"),
+        ("Deployment", (*SERVER, "readinessProbe"), GONE, "has no readinessProbe"),
+        ("Deployment", (*SERVER, "livenessProbe"), GONE, "has no livenessProbe"),
+        (
+            "Deployment",
+            (*SERVER, "livenessProbe", "failureThreshold"),
+            1,
+            "killed before it stops getting traffic",
+        ),
+        ("Deployment", ("spec", "progressDeadlineSeconds"), 60, "fails its rollout"),
+        (
+            "Deployment",
+            (*POD, "terminationGracePeriodSeconds"),
+            75,
+            "cuts requests off: grace 75 s, 15 s + 60 s",
+        ),
+        ("Deployment", (*SERVER, "lifecycle"), GONE, "cuts requests off"),
+        ("Deployment", (*SERVER, "args"), ["/models/x"], "cuts requests off"),
+        (
+            "Deployment",
+            ("spec", "strategy", "rollingUpdate"),
+            {"maxSurge": 0, "maxUnavailable": 0},
+            "never roll out",
+        ),
+        (
+            "Deployment",
+            (*SERVER, "env", 0),
+            {"name": "HF_TOKEN", "value": "hf_" + "a" * 34},
+            "looks like a secret",
+        ),
+        ("Deployment", ("metadata", "annotations", "note"), "AKIA" + "A" * 16, "looks like a secret"),
+        ("ServiceAccount", ("metadata", "name"), "renamed", f"service account {MODEL}"),
+        ("Service", ("metadata", "name"), "a" * 64, "name has 64 characters"),
+    ],
+)
+def test_a_planted_mistake_is_found(
+    prod: Tree, kind: str, path: tuple[Any, ...], value: object, message: str
+) -> None:
+    findings = check_objects(planted(prod, kind, path, value))
+
+    assert any(message in finding.message for finding in findings), findings
+    assert {finding.code for finding in findings} == {"K8S001"}
+    assert all(finding.level is Severity.ERROR and finding.fix for finding in findings)
+
+
+@pytest.mark.parametrize(
+    ("kind", "path", "value", "message"),
+    [
+        ("ScaledObject", ("spec", "scaleTargetRef", "name"), "other", "scales nothing"),
+        ("Deployment", ("spec", "replicas"), 2, "has replicas and an autoscaler"),
+    ],
+)
+def test_an_autoscaler_owns_the_number_of_its_deployment(
+    prod: Tree, kind: str, path: tuple[Any, ...], value: object, message: str
+) -> None:
+    assert message in str(check_objects(planted(prod, kind, path, value, SCALED)))
+
+
+def test_a_secret_is_never_written_to_a_file(prod: Tree) -> None:
+    secret = {"apiVersion": "v1", "kind": "Secret", "metadata": {"name": "s"}, "stringData": {"value": "x"}}
+
+    [finding] = check_objects([*prod.objects, secret])
+    assert "a Secret with its value" in finding.message
+
+
+def test_nothing_is_rendered_twice(prod: Tree) -> None:
+    findings = check_objects([*prod.objects, prod.only("NodePool", "g6e")])
+
+    assert [finding.message for finding in findings] == ["NodePool g6e: is rendered twice"]
+
+
+def _paths(value: Any, here: tuple[Any, ...] = ()) -> Iterator[tuple[Any, ...]]:
+    """Every field; a merge patch replaces lists as a whole."""
+    if here:
+        yield here
+    if isinstance(value, dict):
+        for key, inner in value.items():
+            yield from _paths(inner, (*here, key))
+
+
+@pytest.mark.parametrize(
+    "kind",
+    [
+        "Deployment",
+        "Job",
+        "NetworkPolicy",
+        "PodDisruptionBudget",
+        "ScaledObject",
+        "Service",
+        "ServiceMonitor",
+    ],
+)
+def test_whatever_a_patch_takes_away_the_rules_answer(prod: Tree, kind: str) -> None:
+    """Findings or none, but no traceback: a merge patch can remove any field."""
+    item = next(o for o in prod.of(kind) if o["metadata"]["labels"].get(INSTANCE) == SCALED)
+    others = [o for o in prod.objects if o is not item]
+
+    for path in _paths(item):
+        patch: Any = None
+        for step in reversed(path):
+            patch = {step: patch}
+        check_objects([*others, merge(item, patch)])
+
+
+@pytest.mark.parametrize(
+    ("target", "patch", "expected"),
+    [
+        ({"a": {"b": 1, "c": 2}}, {"a": {"b": None}}, {"a": {"c": 2}}),
+        ({"a": [1, 2]}, {"a": [3]}, {"a": [3]}),
+        ({}, {"a": {"b": None}}, {"a": {}}),
+        ({"a": "x"}, {"a": {"b": 1}}, {"a": {"b": 1}}),
+        ({"a": 1}, "x", "x"),
+    ],
+)
+def test_patches_merge_as_rfc_7386_says(target: Any, patch: Any, expected: Any) -> None:
+    assert merge(target, patch) == expected
+
+
+def test_a_patch_for_a_kind_that_is_not_rendered_is_refused() -> None:
+    with pytest.raises(LookupError, match=r"StatefulSet.*this model renders Service"):
+        apply_patches([{"kind": "Service"}], [Patch(kind="StatefulSet", merge={})])
+
+
+@pytest.fixture
+def patched(tmp_path: Any) -> Callable[[Manifest], Plan]:
+    """Plan of dev with a patch of one model's Deployment."""
+
+    def build(patch: Manifest) -> Plan:
+        workspace = open_workspace(*folders_of("dev"), "dev")
+        assert workspace.environment
+        model = workspace.catalogue.models[MODEL].model_copy(
+            update={"patches": (Patch(kind="Deployment", merge=patch),)}
+        )
+        catalogue = type(workspace.catalogue)(
+            {**workspace.catalogue.models, MODEL: model}, workspace.catalogue.sources
+        )
+        return plan(catalogue, workspace.environment)
+
+    return build
+
+
+def test_a_patch_that_breaks_a_rule_stops_the_rendering(
+    patched: Callable[[Manifest], Plan], tmp_path: Any
+) -> None:
+    broken = patched({"spec": {"template": {"spec": {"hostNetwork": True}}}})
+
+    with pytest.raises(RenderError) as error:
+        render(broken, tmp_path / "out")
+
+    [finding] = error.value.findings
+    assert (finding.subject, finding.field) == (MODEL, ("patches",))
+    assert not (tmp_path / "out").exists()
+
+
+def test_a_patch_that_breaks_nothing_is_applied(patched: Callable[[Manifest], Plan], tmp_path: Any) -> None:
+    harmless = patched({"metadata": {"annotations": {"example.org/note": "kept"}}})
+
+    render(harmless, tmp_path)
+
+    text = (tmp_path / "models" / MODEL / f"deployment-{MODEL}.yaml").read_text(encoding="utf-8")
+    assert "example.org/note: kept" in text

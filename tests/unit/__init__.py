@@ -1,0 +1,1 @@
+"""Pure tests: no jsii, no network."""

@@ -1,0 +1,155 @@
+"""The command's manners: exit codes, streams, machine-readable output, colours and help."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+
+from modelyard.findings import CHECKS
+from tests.unit.given import Modelyard
+
+BROKEN = ["validate", "tests/fixtures/ten_mistakes.yaml", "--environments", "tests/fixtures/environments"]
+
+
+def words(value: object) -> str:
+    return " ".join(value) if isinstance(value, list) else str(value)
+
+
+COMMANDS = ["validate", "plan", "render", "explain", "catalog", "schema"]
+
+
+@pytest.mark.parametrize(
+    ("args", "code"),
+    [
+        (["--version"], 0),
+        (["plan", "--env", "prod"], 0),
+        (["explain", "KV001"], 0),
+        (["explain", "kv001"], 0),
+        (["explain", "qwen3-32b-fp8", "--env", "prod"], 0),
+        (["catalog", "instances", "--env", "prod"], 0),
+        (["schema"], 0),
+        (BROKEN, 1),
+        (["plan", "--env", "nowhere"], 1),
+        (["explain", "qwen3-32b-fp8", "--env", "nowhere"], 1),
+        (["plan", "--models", "nowhere"], 1),
+        (["nonsense"], 64),
+        (["plan", "--nonsense"], 64),
+        (["plan", "--output", "xml"], 64),
+        (["explain"], 64),
+        (["explain", "no-such-model"], 64),
+        (["catalog", "nonsense"], 64),
+        (["catalog", "instances", "--env", "nowhere"], 64),
+        (["schema", "--env", "nowhere"], 64),
+    ],
+    ids=words,
+)
+def test_the_exit_code_tells_findings_from_misuse(modelyard: Modelyard, args: list[str], code: int) -> None:
+    answer = modelyard(*args)
+
+    assert answer.code == code
+    assert answer.err or code == 0
+    assert "Traceback" not in answer.err
+
+
+@pytest.mark.parametrize(
+    ("args", "kind"),
+    [
+        (BROKEN, "Validation"),
+        (["plan", "--env", "prod"], "Plan"),
+        (["plan", "--env", "nowhere"], "Plan"),
+        (["explain", "qwen3-32b-fp8", "--env", "prod"], "Explanation"),
+        (["explain", "KV001"], "Check"),
+        (["catalog", "instances"], "Catalog"),
+        (["catalog", "models"], "Catalog"),
+        (["catalog", "engines"], "Catalog"),
+        (["schema"], "Schemas"),
+    ],
+    ids=words,
+)
+def test_json_says_what_it_is_and_is_all_there_is_on_standard_output(
+    modelyard: Modelyard, args: list[str], kind: str
+) -> None:
+    document = json.loads(modelyard(*args, "--output", "json").out)
+
+    assert (document["schemaVersion"], document["kind"]) == (1, kind)
+
+
+def test_the_plan_as_data_has_what_programs_ask_for(modelyard: Modelyard) -> None:
+    document = json.loads(modelyard("plan", "--env", "prod", "-o", "json").out)
+
+    assert document["deployable"] is True
+    assert document["findings"] == []
+    assert document["cost"]["unpriced"] == ["qwen3-8b-trn2"]
+    assert document["cost"]["floorUsdPerHour"] < document["cost"]["ceilingUsdPerHour"]
+    model = next(m for m in document["models"] if m["name"] == "qwen3-32b-fp8")
+    assert {"accelerator", "instanceTypes", "maxModelLen", "memoryGiB", "rollout", "startup"} <= set(model)
+
+
+def test_findings_go_to_standard_error_and_data_to_standard_output(modelyard: Modelyard) -> None:
+    planned = modelyard("plan", "--env", "dev")
+    refused = modelyard(*BROKEN)
+
+    assert "qwen3-32b-fp8" in planned.out
+    assert "CAP004 warning" in planned.err
+    assert "CAP004" not in planned.out
+    assert "KV001 error" in refused.err
+    assert "KV001" not in refused.out
+
+
+@pytest.mark.parametrize("args", [["plan", "--env", "dev"], BROKEN, ["explain", "KV001"]], ids=words)
+def test_no_color_means_no_escape_codes(
+    modelyard: Modelyard, monkeypatch: pytest.MonkeyPatch, args: list[str]
+) -> None:
+    """Even where somebody forces colours, and bold counts as one."""
+    monkeypatch.setenv("FORCE_COLOR", "1")
+    coloured = modelyard(*args)
+    monkeypatch.setenv("NO_COLOR", "1")
+    plain = modelyard(*args)
+
+    assert "\x1b" in coloured.out + coloured.err
+    assert "\x1b" not in plain.out + plain.err
+
+
+def test_a_pipe_gets_whole_words(modelyard: Modelyard) -> None:
+    answer = modelyard("plan", "--env", "prod")
+
+    assert "p5.48xlarge" in answer.out
+    assert "\x1b" not in answer.out + answer.err
+
+
+@pytest.mark.parametrize("command", COMMANDS)
+def test_help_shows_an_example(modelyard: Modelyard, command: str) -> None:
+    answer = modelyard(command, "--help")
+
+    assert answer.code == 0
+    assert f"  modelyard {command} " in answer.out
+
+
+def test_help_names_every_command(modelyard: Modelyard) -> None:
+    assert all(f"  {command} " in modelyard("--help").out for command in COMMANDS)
+
+
+@pytest.mark.parametrize("code", ["KV001", "CAP004"])
+def test_a_code_is_explained_with_its_way_out(modelyard: Modelyard, code: str) -> None:
+    answer = modelyard("explain", code)
+
+    assert answer.out.startswith(f"{code} (")
+    assert f"Fix: {CHECKS[code].fix}" in answer.out
+
+
+def test_schemas_are_written_where_asked(modelyard: Modelyard, tmp_path: Path) -> None:
+    modelyard("schema", "--write", str(tmp_path / "schemas"), "--env", "prod")
+
+    written = sorted((tmp_path / "schemas").iterdir())
+    assert [path.name for path in written] == ["environment.schema.json", "model.schema.json"]
+    assert "g6e" in json.loads(written[1].read_text())["properties"]["pool"]["enum"]
+
+
+def test_the_environment_may_come_from_a_variable(
+    modelyard: Modelyard, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("MODELYARD_ENV", "staging")
+
+    assert json.loads(modelyard("plan", "-o", "json").out)["environment"] == "staging"

@@ -1,0 +1,131 @@
+"""Every promised default, in one place: a change here is a change for every user."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from modelyard.spec import Environment, Model, Pool
+from tests.unit.given import a_model, an_environment
+
+MODEL: dict[str, Any] = {
+    "schema": 1,
+    "name": "qwen",
+    "description": None,
+    "owner": None,
+    "model": {
+        "uri": "hf://Qwen/Qwen3-32B-FP8",
+        "revision": "main",
+        "architecture": None,
+        "servedNames": (),
+        "auth": None,
+        "trustRemoteCode": None,
+    },
+    "accelerator": {"type": "l40s", "count": None},
+    "replicas": {"min": 2, "max": 2},
+    "pool": None,
+    "engine": {
+        "name": "auto",
+        "version": None,
+        "maxModelLen": None,
+        "concurrency": 1,
+        "maxNumSeqs": None,
+        "maxNumBatchedTokens": None,
+        "gpuMemoryUtilization": 0.9,
+        "dtype": "auto",
+        "kvCacheDtype": "auto",
+        "enforceEager": False,
+        "args": {},
+        "env": {},
+    },
+    "features": {"tools": False, "reasoning": False, "prefixCaching": True, "imagesPerPrompt": None},
+    "adapters": (),
+    "speculativeDecoding": None,
+    "scaling": {"metric": "waiting", "target": 5, "scaleDownAfter": 600},
+    "rollout": {"strategy": "auto"},
+    "availability": None,
+    "drain": 60,
+    "startup": {"budget": None},
+    "access": {"allowFrom": (), "apiKey": None},
+    "observability": {"scrapeInterval": 15},
+    "patches": (),
+}
+
+ENVIRONMENT: dict[str, Any] = {
+    "name": "lab",
+    "account": "123456789012",
+    "region": "us-east-2",
+    "availabilityZones": ("us-east-2a", "us-east-2b"),
+    "policy": "relaxed",
+    "removal": "retain",
+    "network": {"cidr": "10.64.0.0/16", "natGateways": 1, "interfaceEndpoints": True},
+    "cluster": {
+        "name": None,
+        "version": "1.36",
+        "publicAccessCidrs": (),
+        "admins": (),
+        "viewers": (),
+        "systemNodes": {"instanceTypes": ("m7g.large", "m6g.large"), "count": 2},
+        "logRetentionDays": 90,
+    },
+    "pools": {},
+    "secrets": {},
+    "cache": {"sizeGib": 2048, "fileSystemId": None, "accessPointId": None},
+    "monitoring": {
+        "enabled": True,
+        "namespace": "monitoring",
+        "labels": {"release": "kube-prometheus-stack"},
+        "prometheus": None,
+        "install": True,
+    },
+    "delivery": "flux",
+    "git": None,
+    "namespace": "models",
+    "quotas": {},
+    "tags": {},
+    "acknowledge": (),
+    "overrides": {},
+}
+
+POOL: dict[str, Any] = {
+    "accelerator": "l40s",
+    "instanceTypes": (),
+    "capacity": ("on-demand",),
+    "reservations": (),
+    "zones": (),
+    "limit": 8,
+    "ami": "al2023@v20260714",
+    "rootVolumeGib": 200,
+}
+
+
+def test_three_lines_are_a_whole_model() -> None:
+    assert a_model().model_dump() == MODEL
+
+
+def test_the_whole_form_equals_the_three_lines() -> None:
+    written = MODEL | {"replicas": 2, "drain": "1m", "startup": {"budget": "auto"}}
+
+    assert Model.model_validate(written) == a_model()
+
+
+def test_short_forms_equal_long_forms() -> None:
+    long = a_model(accelerator={"type": "l40s", "count": 4}, replicas={"min": 2, "max": 2})
+
+    assert a_model(accelerator="l40s:4") == long
+
+
+def test_an_environment_needs_an_account_a_region_and_zones() -> None:
+    assert an_environment(pools={}).model_dump() == ENVIRONMENT
+    required = {info.alias for info in Environment.model_fields.values() if info.is_required()}
+    assert required == {"name", "account", "region", "availabilityZones"}
+
+
+def test_a_pool_needs_an_accelerator_and_a_limit() -> None:
+    assert Pool.model_validate({"accelerator": "l40s", "limit": 8}).model_dump() == POOL
+
+
+def test_every_field_says_in_words_what_it_means() -> None:
+    """The JSON Schema shows these texts in editors; names that say everything need none."""
+    spoken = {"schema_version", "name", "model", "accelerator", "replicas", "pool", "availability", "drain"}
+    assert all(Model.model_fields[name].description for name in spoken)
+    assert all(info.description for name, info in Pool.model_fields.items())

@@ -1,0 +1,124 @@
+"""JSON Schema for editors: it accepts what the reader accepts and marks what the reader refuses."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+from jsonschema import Draft202012Validator  # type: ignore[import-untyped]
+
+from modelyard.spec import load_environment
+from modelyard.spec.schema import environment_schema, model_schema
+from tests.unit.given import yaml_data
+
+ROOT = Path(__file__).parents[2]
+EVERYTHING = ROOT / "tests" / "fixtures" / "everything"
+MODELS = sorted([*(ROOT / "models").glob("*.yaml"), *(EVERYTHING / "models").glob("*.yaml")])
+ENVIRONMENTS = sorted(
+    [*(ROOT / "environments").glob("*.yaml"), *(EVERYTHING / "environments").glob("*.yaml")]
+)
+
+
+MODEL_SCHEMA = model_schema()
+ENVIRONMENT_SCHEMA = environment_schema()
+
+
+def rejected(schema: dict[str, Any], data: dict[str, Any]) -> set[str]:
+    """Paths of what `schema` rejects in `data`."""
+    return {error.json_path for error in Draft202012Validator(schema).iter_errors(data)}
+
+
+@pytest.mark.parametrize("schema", [MODEL_SCHEMA, ENVIRONMENT_SCHEMA], ids=["model", "environment"])
+def test_the_schema_is_a_schema(schema: dict[str, Any]) -> None:
+    Draft202012Validator.check_schema(schema)
+
+
+@pytest.mark.parametrize("path", MODELS, ids=lambda path: path.stem)
+def test_every_model_file_is_accepted(path: Path) -> None:
+    assert rejected(MODEL_SCHEMA, yaml_data(path)) == set()
+
+
+@pytest.mark.parametrize("path", ENVIRONMENTS, ids=lambda path: path.stem)
+def test_every_environment_file_is_accepted(path: Path) -> None:
+    assert rejected(ENVIRONMENT_SCHEMA, yaml_data(path)) == set()
+
+
+MODEL: dict[str, Any] = {"model": "hf://Qwen/Qwen3-8B", "accelerator": "l40s", "replicas": 2}
+
+
+@pytest.mark.parametrize(
+    ("change", "path"),
+    [
+        ({"descripton": "x"}, "$"),
+        ({"replicas": "two"}, "$.replicas"),
+        ({"drain": "1 minute"}, "$.drain"),
+        ({"startup": {"budget": "soon"}}, "$.startup.budget"),
+        ({"engine": {"gpuMemoryUtilization": 0.99}}, "$.engine.gpuMemoryUtilization"),
+        ({"adapters": [{"name": "legal"}]}, "$.adapters[0]"),
+        ({"account": "123456789012"}, "$"),
+    ],
+)
+def test_a_planted_mistake_in_a_model_is_marked(change: dict[str, Any], path: str) -> None:
+    assert path in rejected(MODEL_SCHEMA, MODEL | change)
+
+
+@pytest.mark.parametrize(
+    "change",
+    [{"drain": 90}, {"drain": "90s"}, {"startup": {"budget": "auto"}}, {"replicas": {"min": 1, "max": 2}}],
+)
+def test_every_spelling_of_a_value_is_accepted(change: dict[str, Any]) -> None:
+    assert rejected(MODEL_SCHEMA, MODEL | change) == set()
+
+
+def keys_of(schema: dict[str, Any], data: Any, here: str = "") -> set[str]:
+    """Keys that `schema` knows and `data` leaves out, `$ref`s followed through unions."""
+    options = [schema, *schema.get("anyOf", [])]
+    named = [ref.rpartition("/")[2] for option in options if (ref := option.get("$ref"))]
+    definitions = [
+        *(option for option in options if "properties" in option),
+        *(DEFINITIONS[name] for name in named),
+    ]
+    if isinstance(data, list):
+        return keys_of(schema.get("items", {}), data[0], here) if data else set()
+    missing: set[str] = set()
+    for definition in definitions if isinstance(data, dict) else []:
+        for key, inner in definition["properties"].items():
+            path = f"{here}.{key}"
+            missing |= keys_of(inner, data[key], path) if key in data else {path}
+    return missing
+
+
+DEFINITIONS = MODEL_SCHEMA["$defs"] | ENVIRONMENT_SCHEMA["$defs"]
+
+
+@pytest.mark.parametrize(
+    ("schema", "file"),
+    [(MODEL_SCHEMA, "models/support-chat.yaml"), (ENVIRONMENT_SCHEMA, "environments/argocd.yaml")],
+    ids=["model", "environment"],
+)
+def test_the_fixtures_with_every_key_have_every_key(schema: dict[str, Any], file: str) -> None:
+    """So that what is rendered from them has met every option."""
+    assert keys_of(schema, yaml_data(EVERYTHING / file)) == set()
+
+
+def test_required_keys_are_required_and_the_name_is_not() -> None:
+    assert set(MODEL_SCHEMA["required"]) == {"model", "accelerator", "replicas"}
+    assert set(ENVIRONMENT_SCHEMA["required"]) == {"account", "region", "availabilityZones"}
+
+
+def test_an_environment_cannot_override_an_engine() -> None:
+    data = yaml_data(ROOT / "environments" / "prod.yaml") | {"overrides": {"qwen": {"engine": {}}}}
+
+    assert rejected(ENVIRONMENT_SCHEMA, data) == {"$.overrides.qwen"}
+
+
+def test_a_schema_for_one_environment_offers_its_pools_and_secrets() -> None:
+    environment, _, _ = load_environment(ROOT / "environments" / "prod.yaml")
+    schema = model_schema(environment)
+
+    assert rejected(schema, MODEL | {"pool": "g6e", "access": {"apiKey": "hf-token"}}) == set()
+    assert rejected(schema, MODEL | {"pool": "g7", "access": {"apiKey": "nope"}}) == {
+        "$.pool",
+        "$.access.apiKey",
+    }
