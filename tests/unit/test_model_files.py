@@ -56,6 +56,8 @@ def test_an_unknown_key_gets_a_suggestion(
         (THREE_LINES + "drain: 0s", [("SPEC003", 4, 8)]),
         (THREE_LINES + "engine: {gpuMemoryUtilization: 0.99}", [("SPEC003", 4, 32)]),
         (THREE_LINES + "engine: {args: {--seed: 1}}", [("SPEC003", 4, 16)]),
+        (THREE_LINES + "engine: {env: {VLLM_PORT: '80'}}", [("SPEC003", 4, 15)]),
+        (THREE_LINES + "engine: {env: {HF_HUB_OFFLINE: '0'}}", [("SPEC003", 4, 15)]),
         (THREE_LINES + "name: vllm-qwen", [("SPEC003", 4, 7)]),
         (THREE_LINES + "availability: always", [("SPEC003", 4, 15)]),
         (THREE_LINES + "model: again", [("YAML001", 4, 1)]),
