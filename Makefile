@@ -75,6 +75,6 @@ $(UV): uv.lock .ci/install_uv.py
 node_modules/.installed: package-lock.json .venv/.installed
 	@echo "installing the CDK command line"
 	@ln -sf $(NODE)/bin/node .venv/bin/node
-	@$(RUN) node $(NODE)/lib/node_modules/npm/bin/npm-cli.js ci --ignore-scripts --no-audit --no-fund --loglevel=error --silent
+	@$(RUN) node $(NODE)/lib/node_modules/npm/bin/npm-cli.js ci --ignore-scripts --no-audit --no-fund --loglevel=error
 	@ln -sf $(CURDIR)/node_modules/.bin/cdk .venv/bin/cdk
 	@touch $@
