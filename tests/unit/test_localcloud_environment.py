@@ -73,17 +73,6 @@ def test_the_wheels_node_comes_first_and_the_rest_stays(child: dict[str, str]) -
     assert child["CDK_VALIDATION"] == "false"
 
 
-def test_the_boto3_clients_are_blind_to_the_user(monkeypatch: pytest.MonkeyPatch) -> None:
-    for name, value in USER.items():
-        monkeypatch.setenv(name, value)
-
-    client = ENDPOINT.client("s3")
-
-    assert client.meta.endpoint_url == ENDPOINT.url
-    assert client.meta.region_name == ENDPOINT.region
-    assert client._get_credentials().access_key == ENDPOINT.account
-
-
 def manifest(folder: Path, *environments: str) -> Path:
     stacks = ", ".join(
         f'"S{n}": {{"type": "aws:cloudformation:stack", "environment": "{environment}"}}'

@@ -1,4 +1,4 @@
-"""Emptying buckets, against moto's S3."""
+"""What the embedded AWS does through boto3: blind to the user's settings, and against moto's S3."""
 
 from __future__ import annotations
 
@@ -10,6 +10,7 @@ import pytest
 from moto import mock_aws
 
 from modelyard.localcloud.buckets import empty_buckets
+from modelyard.localcloud.endpoint import Endpoint
 from modelyard.localcloud.inventory import Finding, Row
 
 
@@ -54,3 +55,26 @@ def test_every_version_and_marker_goes_and_retained_buckets_stay_as_they_are(cli
     assert gone == 3
     s3.delete_bucket(Bucket="going")  # refused while a version is left
     assert len(s3.list_object_versions(Bucket="staying")["Versions"]) == 2
+
+
+ENDPOINT = Endpoint(url="http://127.0.0.1:4566", pid=1, account="123456789012", region="eu-central-1")
+USER = {
+    "AWS_ACCESS_KEY_ID": "AKIAREAL",
+    "AWS_ENDPOINT_URL": "https://aws.example.com",
+    "AWS_ENDPOINT_URL_S3": "https://s3.example.com",
+    "AWS_IGNORE_CONFIGURED_ENDPOINT_URLS": "true",
+    "AWS_PROFILE": "customer",
+    "AWS_REGION": "eu-west-1",
+    "HTTP_PROXY": "http://proxy.example.com:3128",
+}
+
+
+def test_the_boto3_clients_are_blind_to_the_user(monkeypatch: pytest.MonkeyPatch) -> None:
+    for name, value in USER.items():
+        monkeypatch.setenv(name, value)
+
+    client = ENDPOINT.client("s3")
+
+    assert client.meta.endpoint_url == ENDPOINT.url
+    assert client.meta.region_name == ENDPOINT.region
+    assert client._get_credentials().access_key == ENDPOINT.account
