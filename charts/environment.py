@@ -14,8 +14,8 @@ from charts.model import ModelChart
 from charts.platform import PlatformChart
 from modelyard.findings import Finding
 from modelyard.k8s.patches import apply_patches
-from modelyard.k8s.rules import check_objects
 from modelyard.k8s.tree import Rendering, objects_of, write_tree
+from modelyard.manifests import check_objects
 from modelyard.planning import Plan
 
 Objects = list[dict[str, Any]]

@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable
 from copy import deepcopy
+from pathlib import Path
 from typing import Any
 
 import pytest
 
-from tests.contract import crds
+from modelyard.manifests.definitions import Schema, complaints, definitions, is_custom
 from tests.contract.conftest import SHIPPED, Tree
-from tests.contract.test_kubernetes_schemas import is_custom
 
 KINDS = [
     ("argoproj.io/v1alpha1", "Application"),
@@ -30,11 +31,11 @@ def every(tree: Callable[[str], Tree]) -> list[dict[str, Any]]:
     return [item for name in (*SHIPPED, "argocd") for item in tree(name).objects]
 
 
-def schema_of(api_version: str, kind: str) -> crds.Schema:
-    where = crds.folder()
-    if where is None:
+def schema_of(api_version: str, kind: str) -> Schema:
+    where = os.environ.get("MODELYARD_CRDS")
+    if not where:
         pytest.skip(f"{kind} of {api_version} is not checked: MODELYARD_CRDS names no folder of CRDs")
-    schema = crds.definitions(where).get((api_version, kind))
+    schema = definitions(Path(where)).get((api_version, kind))
     if schema is None:
         pytest.skip(f"{kind} of {api_version} is not checked: there is no CRD of it in MODELYARD_CRDS")
     return schema
@@ -50,7 +51,7 @@ def test_every_custom_resource_is_valid(every: list[dict[str, Any]], api_version
 
     items = [item for item in every if (item["apiVersion"], item["kind"]) == (api_version, kind)]
     assert items
-    assert [(i["metadata"]["name"], found) for i in items if (found := crds.complaints(i, schema))] == []
+    assert [(i["metadata"]["name"], found) for i in items if (found := complaints(i, schema))] == []
 
 
 def _set(item: dict[str, Any], path: tuple[Any, ...], value: object) -> dict[str, Any]:
@@ -98,6 +99,6 @@ def test_a_planted_mistake_is_refused(
 ) -> None:
     item = next(item for item in every if item["kind"] == kind)
 
-    found = crds.complaints(_set(item, path, value), schema_of(item["apiVersion"], kind))
+    found = complaints(_set(item, path, value), schema_of(item["apiVersion"], kind))
 
     assert any(complaint in one for one in found), found

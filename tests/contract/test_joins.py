@@ -6,7 +6,7 @@ import re
 from typing import Any
 
 from modelyard.engines import newest_release
-from modelyard.k8s.rules import check_objects
+from modelyard.manifests.rules import check_objects
 from tests.contract.conftest import ROOT, Tree
 
 METRICS = ROOT / "tests" / "fixtures" / "vllm_metrics.txt"

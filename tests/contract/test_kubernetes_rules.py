@@ -1,4 +1,4 @@
-"""`modelyard.k8s.rules` against planted mistakes: each must be found, and none may crash the check."""
+"""`modelyard.manifests.rules` against planted mistakes: each must be found, and none may crash the check."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from charts import RenderError, render
 from modelyard.cli.workspace import open_workspace
 from modelyard.findings import Severity
 from modelyard.k8s.patches import apply_patches, merge
-from modelyard.k8s.rules import check_objects
+from modelyard.manifests.rules import check_objects
 from modelyard.planning import Plan, plan
 from modelyard.spec.model import Patch
 from tests.contract.conftest import Tree, folders_of

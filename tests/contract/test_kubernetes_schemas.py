@@ -8,15 +8,10 @@ from typing import Any
 import kubernetes_validate  # type: ignore[import-untyped]
 import pytest
 
+from modelyard.manifests.definitions import is_custom
 from tests.contract.conftest import Tree
 
 VERSION = "1.36"
-
-
-def is_custom(item: dict[str, Any]) -> bool:
-    """Groups with a dot are somebody's own, except for Kubernetes' `*.k8s.io`."""
-    group = item["apiVersion"].rpartition("/")[0]
-    return "." in group and not group.endswith(".k8s.io") and group != "policy"
 
 
 def complaint(item: dict[str, Any]) -> str | None:

@@ -39,7 +39,7 @@ def root() -> Path:
 @pytest.fixture
 def modelyard(root: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> Modelyard:
     """The command in this process, in the root of the repository."""
-    for name in ("FORCE_COLOR", "MODELYARD_ENV", "NO_COLOR", "TERM"):
+    for name in ("FORCE_COLOR", "MODELYARD_CRDS", "MODELYARD_ENV", "NO_COLOR", "TERM"):
         monkeypatch.delenv(name, raising=False)
     monkeypatch.chdir(root)
 

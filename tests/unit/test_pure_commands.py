@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import subprocess
 import sys
 from pathlib import Path
@@ -46,6 +47,7 @@ def test_pure_commands_load_no_jsii_and_open_no_socket() -> None:
     run = subprocess.run(
         [sys.executable, "-c", _PROBE, json.dumps(COMMANDS)],
         cwd=ROOT,
+        env={name: value for name, value in os.environ.items() if name != "MODELYARD_CRDS"},  # which renders
         capture_output=True,
         text=True,
         check=False,

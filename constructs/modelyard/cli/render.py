@@ -2,18 +2,16 @@
 
 from __future__ import annotations
 
-import importlib
-import sys
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated
 
 import typer
 
+from modelyard.cli.charts import project_charts
 from modelyard.cli.printing import console, count, finding_json, print_findings, print_json
 from modelyard.cli.workspace import (
     ENVIRONMENTS,
     MODELS,
-    CommandError,
     EnvironmentsOption,
     EnvOption,
     ModelsOption,
@@ -53,7 +51,7 @@ def render(
         if output is Output.json:
             print_json("Rendering", environment=env, findings=[finding_json(f) for f in findings])
         return 1
-    charts = _charts()
+    charts = project_charts()
     try:
         result = charts.render(planned, out / env)
     except charts.RenderError as error:
@@ -75,17 +73,3 @@ def render(
         changes = len(result.changed) + len(result.removed)
         console().print(f"{out / env}: {count(len(result.files), 'file')}, {changes} changed")
     return 2 if detailed_exitcode and (result.changed or result.removed) else 0
-
-
-def _charts() -> Any:
-    """The charts of the project in the working directory: the composition is its own, like its CDK app."""
-    sys.path.insert(0, str(Path.cwd()))
-    try:
-        return importlib.import_module("charts")
-    except ModuleNotFoundError as error:
-        if error.name not in ("charts", "cdk8s", "constructs"):
-            raise
-        what = "no charts/ package here" if error.name == "charts" else f"{error.name} is not installed"
-        raise CommandError(
-            f"{what}; run in the project's root, with the extra modelyard[k8s] installed"
-        ) from error

@@ -9,10 +9,12 @@ from typing import Annotated
 
 import typer
 
+from modelyard.cli.charts import project_charts
 from modelyard.cli.printing import console, count, finding_json, print_findings, print_json
 from modelyard.cli.workspace import (
     ENVIRONMENTS,
     MODELS,
+    CommandError,
     EnvironmentsOption,
     ModelsOption,
     Output,
@@ -21,6 +23,7 @@ from modelyard.cli.workspace import (
     open_workspace,
 )
 from modelyard.findings import Finding, Severity, worst
+from modelyard.manifests import check_objects
 from modelyard.spec import load_model
 from modelyard.spec.loading import Catalogue
 
@@ -31,6 +34,7 @@ _HELP = """Check models and environments: syntax, memory, parallelism, flags, pl
   modelyard validate --env prod               all models in one environment
   modelyard validate models/qwen.yaml         one file, as it would run in every environment
   modelyard validate --fail-on warning        for pipelines that tolerate nothing
+  modelyard validate --env prod --crds DIR    custom resources too, against `kubectl get crds -o yaml` in DIR
 """
 
 
@@ -49,12 +53,24 @@ def validate(
     environments: EnvironmentsOption = ENVIRONMENTS,
     fail_on: Annotated[Severity, typer.Option(help="Least severity that fails.")] = Severity.ERROR,
     quiet: Annotated[bool, typer.Option("--quiet", "-q", help="Print errors and the verdict alone.")] = False,
+    crds: Annotated[
+        Path | None,
+        typer.Option(
+            metavar="DIR",
+            envvar="MODELYARD_CRDS",
+            help="Render, and check custom resources against the definitions in DIR.",
+            exists=True,
+            file_okay=False,
+        ),
+    ] = None,
     output: OutputOption = Output.table,
 ) -> int:
     names = [env] if env else sorted(path.stem for path in environments.glob("*.yaml"))
     workspaces = [_read(files, models, environments, name) for name in names or ["local"]]
     checked = {name for workspace in workspaces for name in workspace.catalogue.models}
-    found = _once(zip(names or ["local"], map(_judged, workspaces), strict=True))
+    judged = [_judged(workspace, crds) for workspace in workspaces]
+    found = _once((name, findings) for name, (findings, _) in zip(names or ["local"], judged, strict=True))
+    unchecked = sorted({kind for _, kinds in judged for kind in kinds})
     failed = worst(found) is Severity.ERROR or (fail_on is Severity.WARNING and bool(found))
     if output is Output.json:
         print_json(
@@ -62,6 +78,7 @@ def validate(
             environments=names,
             models=sorted(checked),
             passed=not failed,
+            unchecked=unchecked,
             findings=[finding_json(finding) for finding in found],
         )
     else:
@@ -70,12 +87,34 @@ def validate(
         where = f"{count(len(checked), 'model')} in {', '.join(names)}"
         verdict = "ok" if not found else f"{count(errors, 'error')}, {count(len(found) - errors, 'warning')}"
         console().print(f"{where}: {verdict}")
+        if unchecked and not quiet:
+            console(stderr=True).print(f"not checked: {', '.join(unchecked)}", soft_wrap=True)
     return 1 if failed else 0
 
 
-def _judged(workspace: Workspace) -> tuple[Finding, ...]:
+def _judged(workspace: Workspace, crds: Path | None) -> tuple[tuple[Finding, ...], tuple[str, ...]]:
+    """Findings of one environment, and what was not looked at."""
     planned = workspace.plan()
-    return planned.findings if planned else workspace.findings
+    if planned is None or not planned.deployable:
+        return (planned.findings if planned else workspace.findings), ()
+    if crds is None:
+        return planned.findings, ("custom resources, for want of --crds",)
+    try:
+        from modelyard.manifests.definitions import check_definitions
+    except ModuleNotFoundError as error:
+        raise CommandError(
+            f"{error.name} is not installed; --crds needs the extra modelyard[crds]"
+        ) from error
+    charts = project_charts()
+    try:
+        objects = charts.environment_objects(planned)
+    except charts.RenderError as error:
+        return (*planned.findings, *error.findings), ()
+    items = [item for folder in objects.values() for item in folder]
+    result = check_definitions(items, crds)
+    broken = [*check_objects(items), *result.findings]
+    located = [finding.at(workspace.catalogue.locate(finding.subject, finding.field)) for finding in broken]
+    return (*planned.findings, *located), tuple(f"{kind}, no definition in {crds}" for kind in result.unknown)
 
 
 _WHERE = "\0"  # stands for the environment while messages are compared

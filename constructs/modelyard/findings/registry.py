@@ -220,6 +220,12 @@ _CHECKS = (
         "A patch removed a guarantee: an immutable join, a security setting or a required field.",
         "Change the patch; the message names the object and the rule.",
     ),
+    _error(
+        "K8S002",
+        "A custom resource does not meet its definition",
+        "The API server of a cluster with these CustomResourceDefinitions refuses the object, CEL rules included.",
+        "Install the releases that Modelyard renders for, or correct the patch; `--crds` names the definitions.",
+    ),
 )
 
 CHECKS: dict[str, Check] = {check.code: check for check in _CHECKS}

@@ -1,13 +1,14 @@
 """CustomResourceDefinitions as validators: their structural schemas, and their CEL rules.
 
-What is not judged: rules that compare with the old object (`oldSelf`), and formats.
+Not judged: rules that compare with the old object (`oldSelf`), rules with functions that the CEL library lacks, and
+formats. Needs the extra `modelyard[crds]`.
 """
 
 from __future__ import annotations
 
-import os
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
 from typing import Any
@@ -16,15 +17,51 @@ import cel
 import jsonschema  # type: ignore[import-untyped]
 import yaml  # type: ignore[import-untyped]
 
-_ROOT = Path(__file__).parents[2]
+from modelyard.findings import Finding
+
 Schema = dict[str, Any]
 
 
-def folder() -> Path | None:
-    """`MODELYARD_CRDS`, or the folder that lies beside the repository in some workplaces."""
-    named = os.environ.get("MODELYARD_CRDS")
-    beside = _ROOT.parent / "shared" / "data" / "crds"
-    return Path(named) if named else beside if beside.is_dir() else None
+@dataclass(frozen=True)
+class DefinitionCheck:
+    """What the definitions say of some objects; `unknown` lists the kinds that no definition describes."""
+
+    findings: tuple[Finding, ...]
+    unknown: tuple[str, ...]
+
+
+def check_definitions(items: Iterable[Mapping[str, Any]], folder: Path) -> DefinitionCheck:
+    """Compare every custom resource among `items` with the CustomResourceDefinitions below `folder`.
+
+    `folder` holds YAML files as projects publish them, or what `kubectl get crds -o yaml` prints.
+    """
+    known = definitions(folder)
+    findings: list[Finding] = []
+    unknown: set[str] = set()
+    for item in items:
+        if not is_custom(item):
+            continue
+        schema = known.get((item["apiVersion"], item["kind"]))
+        if schema is None:
+            unknown.add(f"{item['kind']} ({item['apiVersion']})")
+            continue
+        findings += [_finding(item, complaint) for complaint in complaints(item, schema)]
+    return DefinitionCheck(tuple(findings), tuple(sorted(unknown)))
+
+
+def is_custom(item: Mapping[str, Any]) -> bool:
+    """Groups with a dot are somebody's own, except for Kubernetes' `*.k8s.io`."""
+    group = str(item["apiVersion"]).rpartition("/")[0]
+    return "." in group and not group.endswith(".k8s.io")
+
+
+def _finding(item: Mapping[str, Any], complaint: str) -> Finding:
+    return Finding(
+        "K8S002",
+        f"{item['kind']} {item['metadata']['name']}: {complaint}",
+        "use the definitions of the releases that the cluster runs, or correct the patch",
+        subject=item["metadata"].get("labels", {}).get("app.kubernetes.io/instance", ""),
+    )
 
 
 def _age(path: Path) -> tuple[int, ...]:
@@ -42,12 +79,19 @@ def definitions(where: Path) -> Mapping[tuple[str, str], Schema]:
         if "kind: CustomResourceDefinition" not in text:
             continue
         for document in yaml.load_all(text, Loader=yaml.CSafeLoader):
-            spec = document["spec"]
-            for version in spec["versions"]:
-                if version["served"]:
-                    key = (f"{spec['group']}/{version['name']}", spec["names"]["kind"])
-                    found[key] = version["schema"]["openAPIV3Schema"]
+            for definition in _definitions_in(document):
+                spec = definition["spec"]
+                for version in spec["versions"]:
+                    if version["served"]:
+                        key = (f"{spec['group']}/{version['name']}", spec["names"]["kind"])
+                        found[key] = version["schema"]["openAPIV3Schema"]
     return found
+
+
+def _definitions_in(document: Any) -> list[Any]:
+    """The document itself, or the items of the list that kubectl prints."""
+    items = document.get("items", [document]) if isinstance(document, dict) else []
+    return [item for item in items if item.get("kind") == "CustomResourceDefinition"]
 
 
 def complaints(item: Mapping[str, Any], schema: Schema) -> list[str]:
@@ -102,11 +146,15 @@ def _find(text: str, pattern: str) -> str:
 
 
 def _holds(rule: str, value: Any) -> bool:
+    """Whether `rule` holds of `value`; one that the library cannot evaluate is not held against the object."""
     context = cel.Context(variables={"self": value})
     # Kubernetes' own additions to CEL.
     context.add_function("find", _find)
     context.add_function("split", lambda text, separator: text.split(separator))
-    return bool(cel.evaluate(rule, context))
+    try:
+        return bool(cel.evaluate(rule, context))
+    except (RuntimeError, TypeError, ValueError):
+        return True
 
 
 def _broken_rules(value: Any, schema: Schema, path: str) -> Iterator[str]:
