@@ -86,7 +86,7 @@ def test_the_shipped_catalogue_is_free_of_errors(modelyard: Modelyard) -> None:
 
 @pytest.mark.parametrize("environment", ["staging", "prod"])
 def test_strict_environments_are_free_of_warnings_too(modelyard: Modelyard, environment: str) -> None:
-    answer = modelyard("validate", "--env", environment, "--fail-on", "warning")
+    answer = modelyard("validate", "--env", environment, "--fail-on", "warning", "--quiet")
 
     assert (answer.code, answer.err) == (0, "")
 

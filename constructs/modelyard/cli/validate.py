@@ -98,7 +98,7 @@ def _judged(workspace: Workspace, crds: Path | None) -> tuple[tuple[Finding, ...
     if planned is None or not planned.deployable:
         return (planned.findings if planned else workspace.findings), ()
     if crds is None:
-        return planned.findings, ("custom resources, for want of --crds",)
+        return planned.findings, ("custom resources; --crds DIR names their definitions",)
     try:
         from modelyard.manifests.definitions import check_definitions
     except ModuleNotFoundError as error:
