@@ -29,7 +29,12 @@ down: install ## Destroy what `make up` deployed, and stop the embedded AWS
 
 .PHONY: test
 test: install ## Run every test that needs neither AWS, Docker nor Go
-	@$(RUN) pytest -q
+	@$(RUN) pytest -q --ignore=tests/engine
+
+.PHONY: contract
+contract: install ## Run the tests with the real vLLM on the CPU, where it installs: minutes
+	@$(PYTHON) .ci/install_vllm.py
+	@if [ -f .venv-vllm/.installed ]; then $(RUN) pytest -q tests/engine; fi
 
 .PHONY: unit
 unit: install ## Run the pure tests: seconds
@@ -51,7 +56,7 @@ synth: install ## Synthesise ENV without credentials: make synth ENV=prod
 
 .PHONY: clean
 clean: ## Remove everything that was installed or built here
-	rm -rf .venv .venv-localcloud .tools node_modules dist cdk.out .mypy_cache .ruff_cache .pytest_cache
+	rm -rf .venv .venv-localcloud .venv-vllm .tools node_modules dist cdk.out .mypy_cache .ruff_cache .pytest_cache
 
 .PHONY: install
 install: .venv/.installed .venv-localcloud/.installed node_modules/.installed ## Install all pinned tools

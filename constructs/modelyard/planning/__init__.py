@@ -1,5 +1,6 @@
 """From a model file to a plan, in pure functions: memory, fit, placement, rollout, quota, cost."""
 
-from modelyard.planning.plan import Acknowledged, ModelPlan, Plan, plan
+from modelyard.planning.plan import plan
+from modelyard.planning.records import Acknowledged, ModelPlan, Plan
 
 __all__ = ["Acknowledged", "ModelPlan", "Plan", "plan"]

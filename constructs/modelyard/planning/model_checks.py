@@ -1,0 +1,119 @@
+"""Checks of one model: what it refers to, what it asks of the engine, and advice on a plan that works."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from modelyard.engines import Release, check_flags, newest_release, parsers_for
+from modelyard.findings import Finding
+from modelyard.hardware import accelerators
+from modelyard.planning.choice import Choice
+from modelyard.planning.records import ModelPlan
+from modelyard.planning.serving import Serving, engine_for
+from modelyard.spec.environment import Environment
+from modelyard.spec.model import Model
+
+
+def reference_findings(model: Model, environment: Environment) -> Iterator[Finding]:
+    for field, secret in (("model", "auth"), model.model.auth), (("access", "apiKey"), model.access.api_key):
+        if secret and secret not in environment.secrets:
+            yield Finding(
+                "ENV002",
+                f"secret '{secret}' is not mapped in environment {environment.name}",
+                f"add it under secrets; known are {', '.join(environment.secrets) or 'none'}",
+                subject=model.name,
+                field=field,
+            )
+
+
+def likely_release(model: Model) -> Release:
+    """The release whose flags a model that cannot run is checked against, so that all problems show in one run."""
+    accelerator = accelerators().get(model.accelerator.type)
+    found = engine_for(model, accelerator) if accelerator else None
+    return found if isinstance(found, Release) else newest_release("vllm")
+
+
+def flag_findings(model: Model, release: Release) -> Iterator[Finding]:
+    for problem in check_flags(model.engine.args, release):
+        yield Finding(
+            problem.code,
+            problem.message,
+            problem.fix,
+            subject=model.name,
+            field=("engine", "args", problem.name),
+        )
+
+
+def parser_findings(model: Model, serving: Serving) -> Iterator[Finding]:
+    parsers = parsers_for(serving.arch.model_id, serving.arch.model_type)
+    for wanted, parser, feature in (
+        (model.features.tools, parsers.tools, "tools"),
+        (model.features.reasoning, parsers.reasoning, "reasoning"),
+    ):
+        if wanted and not parser:
+            yield Finding(
+                "ENG001",
+                f"no {feature} parser is known for {serving.arch.model_id}",
+                f"set features.{feature} to false",
+                subject=model.name,
+                field=("features", feature),
+            )
+
+
+def advice(planned: ModelPlan, environment: Environment, others: list[Choice]) -> Iterator[Finding]:
+    """Warnings about one model that can run."""
+    model, placement = planned.model, planned.placement
+    if model.replicas.min == 1 and model.availability is None:
+        yield Finding(
+            "AVAIL001",
+            "one replica is an outage at every disruption",
+            "use two replicas, or state availability: single",
+            subject=model.name,
+            field=("replicas",),
+        )
+    if planned.rollout.interrupts:
+        yield Finding(
+            "ROLL002",
+            f"a rollout stops the only replica for about {planned.startup.cold // 60} min: pool "
+            f"{placement.pool_name} has no spare {planned.serving.accelerator.name}",
+            f"raise its limit by {planned.serving.count}, or run two replicas",
+            subject=model.name,
+            field=("replicas",),
+        )
+    idle = planned.cost.idle_accelerators
+    tier = placement.cheapest.accelerator_count
+    filled = sum(
+        max(1, other.serving.model.replicas.min) * other.serving.count
+        for other in others
+        if other.placement.pool_name == placement.pool_name
+        and other.placement.cheapest.accelerator_count == tier
+    )
+    if idle > filled:
+        yield Finding(
+            "CAP004",
+            f"{idle - filled} of {planned.cost.nodes_floor * tier} {planned.serving.accelerator.name} are paid for and "
+            f"idle on {planned.cost.nodes_floor} × {placement.cheapest.name}",
+            f"use {tier} a replica, "
+            + ("state availability: single so that replicas share a node, " if planned.zonal else "")
+            + "or add models to the pool",
+            subject=model.name,
+            field=("accelerator",),
+        )
+    if model.startup.budget and model.startup.budget < planned.startup.load + planned.startup.compile:
+        yield Finding(
+            "LOAD001",
+            f"startup budget {model.startup.budget} s is below the estimate of "
+            f"{planned.startup.load + planned.startup.compile} s",
+            "use auto, or a longer budget",
+            subject=model.name,
+            field=("startup", "budget"),
+        )
+    if "spot" in placement.pool.capacity and "on-demand" not in placement.pool.capacity:
+        yield Finding(
+            "CAP007",
+            f"pool {placement.pool_name} is spot alone; loading takes about {planned.startup.cold // 60} min, the "
+            "notice two",
+            "add on-demand to the pool's capacity",
+            subject=model.name,
+            field=("accelerator",),
+        )
