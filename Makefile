@@ -50,6 +50,10 @@ check: install ## Format, lint, import rules, types, and what the wheel holds
 	@rm -rf .tools/wheel && $(UV) build -q --wheel --out-dir .tools/wheel
 	@$(RUN) python .ci/check_wheel.py .tools/wheel
 
+.PHONY: bench
+bench: install ## Measure what the commands cost
+	@$(RUN) python .ci/bench.py
+
 .PHONY: synth
 synth: install ## Synthesise ENV without credentials: make synth ENV=prod
 	@$(RUN) cdk synth -q -c env=$(ENV)
@@ -80,6 +84,6 @@ $(UV): uv.lock .ci/install_uv.py
 node_modules/.installed: package-lock.json .venv/.installed
 	@echo "installing the CDK command line"
 	@ln -sf $(NODE)/bin/node .venv/bin/node
-	@$(RUN) node $(NODE)/lib/node_modules/npm/bin/npm-cli.js ci --ignore-scripts --no-audit --no-fund --loglevel=error
+	@$(RUN) node $(NODE)/lib/node_modules/npm/bin/npm-cli.js ci --ignore-scripts --no-audit --no-fund --no-update-notifier --loglevel=error
 	@ln -sf $(CURDIR)/node_modules/.bin/cdk .venv/bin/cdk
 	@touch $@
