@@ -5,7 +5,7 @@ from __future__ import annotations
 from cdk8s import Chart
 from constructs import Construct
 
-from modelyard.k8s import AcceleratorPool, ModelNamespace, SharedModelCache, SynchronizedSecrets
+from modelyard.k8s import AcceleratorPool, GeneralPool, ModelNamespace, SharedModelCache, SynchronizedSecrets
 from modelyard.k8s.model_cache import ACCESS_POINT_VARIABLE, FILE_SYSTEM_VARIABLE
 from modelyard.spec import Environment
 
@@ -14,6 +14,8 @@ class PlatformChart(Chart):
     def __init__(self, scope: Construct, construct_id: str, *, environment: Environment) -> None:
         super().__init__(scope, construct_id, disable_resource_name_hashes=True)
         ModelNamespace(self, "Models", name=environment.namespace)
+        if environment.cluster.general_nodes.vcpu_limit:
+            GeneralPool(self, "GeneralPool", environment=environment)
         for name, pool in environment.pools.items():
             AcceleratorPool(self, f"Pool-{name}", name=name, pool=pool, environment=environment)
         SharedModelCache(

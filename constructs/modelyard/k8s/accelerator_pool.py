@@ -9,17 +9,9 @@ from constructs import Construct
 from modelyard.hardware import InstanceType, accelerators
 from modelyard.k8s.labels import platform_labels
 from modelyard.k8s.manifest import manifest
+from modelyard.k8s.node_class import node_class, one_of
 from modelyard.planning.placement import candidates, uses_local_disks
 from modelyard.spec import Environment, Pool
-
-# gp3's maximum: images of ten gigabytes unpack as fast as the volume writes, and the node is paid for meanwhile.
-_VOLUME = {
-    "volumeType": "gp3",
-    "iops": 16000,
-    "throughput": 1000,
-    "encrypted": True,
-    "deleteOnTermination": True,
-}
 
 # nodeadm pulls and unpacks layers in parallel with this gate; AL2023 images know it since 2025.
 _FAST_PULL = """\
@@ -68,24 +60,10 @@ class AcceleratorPool(Construct):
 
 
 def _node_class(pool: Pool, environment: Environment, types: list[InstanceType]) -> dict[str, Any]:
-    cluster = environment.cluster_name
-    al2023 = pool.ami.startswith("al2023")
-    # Bottlerocket keeps images and pods on its second volume.
-    device = "/dev/xvda" if al2023 else "/dev/xvdb"
-    spec: dict[str, Any] = {
-        "amiSelectorTerms": [{"alias": pool.ami}],
-        "instanceProfile": f"{cluster}-node",
-        "subnetSelectorTerms": [{"tags": {"karpenter.sh/discovery": cluster}}],
-        "securityGroupSelectorTerms": [{"tags": {"aws:eks:cluster-name": cluster}}],
-        "blockDeviceMappings": [
-            {"deviceName": device, "ebs": {**_VOLUME, "volumeSize": f"{pool.root_volume_gib}Gi"}}
-        ],
-        "metadataOptions": {"httpTokens": "required", "httpPutResponseHopLimit": 1},
-        "tags": {**environment.tags, "modelyard.dev/env": environment.name},
-    }
-    if al2023:
+    spec = node_class(environment, ami=pool.ami, volume_gib=pool.root_volume_gib, fastest_volume=True)
+    if pool.ami.startswith("al2023"):
         spec["userData"] = _FAST_PULL
-    if uses_local_disks(candidates(pool)):
+    if types and uses_local_disks(candidates(pool)):
         spec["instanceStorePolicy"] = "RAID0"
     if pool.reservations:
         spec["capacityReservationSelectorTerms"] = [{"id": reservation} for reservation in pool.reservations]
@@ -102,9 +80,9 @@ def _node_pool(name: str, pool: Pool, environment: Environment, types: list[Inst
             "spec": {
                 "nodeClassRef": {"group": "karpenter.k8s.aws", "kind": "EC2NodeClass", "name": name},
                 "requirements": [
-                    _one_of("node.kubernetes.io/instance-type", sorted(instance.name for instance in types)),
-                    _one_of("karpenter.sh/capacity-type", list(pool.capacity)),
-                    _one_of("topology.kubernetes.io/zone", list(environment.pool_zones(pool))),
+                    one_of("node.kubernetes.io/instance-type", sorted(instance.name for instance in types)),
+                    one_of("karpenter.sh/capacity-type", list(pool.capacity)),
+                    one_of("topology.kubernetes.io/zone", list(environment.pool_zones(pool))),
                 ],
                 "taints": [{"key": accelerator.taint, "value": "true", "effect": "NoSchedule"}],
                 "expireAfter": "Never",
@@ -117,7 +95,3 @@ def _node_pool(name: str, pool: Pool, environment: Environment, types: list[Inst
         },
         "limits": {accelerator.resource: str(pool.limit)},
     }
-
-
-def _one_of(key: str, values: list[str]) -> dict[str, Any]:
-    return {"key": key, "operator": "In", "values": values}

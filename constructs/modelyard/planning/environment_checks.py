@@ -14,6 +14,13 @@ from modelyard.spec.loading import Catalogue
 def environment_findings(environment: Environment, catalogue: Catalogue) -> Iterator[Finding]:
     """Pools that cannot work, and names that nothing defines."""
     subject = f"environment {environment.name}"
+    if environment.cluster.general_nodes.ami.endswith("@latest"):
+        yield _unpinned(
+            "general nodes",
+            environment.cluster.general_nodes.ami,
+            subject,
+            ("cluster", "generalNodes", "ami"),
+        )
     for name, pool in environment.pools.items():
         yield from _pool_findings(name, pool, environment, subject)
     for name, override in environment.overrides.items():
@@ -93,10 +100,14 @@ def _pool_findings(name: str, pool: Pool, environment: Environment, subject: str
             field=(*field, "capacity"),
         )
     if pool.ami.endswith("@latest"):
-        yield Finding(
-            "AMI001",
-            f"pool {name} follows {pool.ami}",
-            "pin a release such as al2023@v20260714",
-            subject=subject,
-            field=(*field, "ami"),
-        )
+        yield _unpinned(f"pool {name}", pool.ami, subject, (*field, "ami"))
+
+
+def _unpinned(nodes: str, ami: str, subject: str, field: tuple[str, ...]) -> Finding:
+    return Finding(
+        "AMI001",
+        f"{nodes}: the AMI follows {ami}",
+        "pin a release such as al2023@v20260714",
+        subject=subject,
+        field=field,
+    )

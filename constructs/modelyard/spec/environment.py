@@ -33,6 +33,18 @@ class SystemNodes(Document):
     """Nodes, spread over the zones; two are the least, because Karpenter runs two replicas on two nodes."""
 
 
+AmiAlias = Annotated[str, Field(pattern=r"^(al2023|bottlerocket)@(latest|v[0-9][0-9.]*)$")]
+
+
+class GeneralNodes(Document):
+    """Graviton nodes that Karpenter adds for what the system nodes do not hold, such as downloads of weights."""
+
+    vcpu_limit: Annotated[int, Field(ge=0, le=10000)] = 32
+    """Most vCPU at once; 0 for none."""
+    ami: AmiAlias = "al2023@v20260714"
+    """AMI alias, pinned to a release."""
+
+
 class Cluster(Document):
     """The Amazon EKS cluster."""
 
@@ -47,6 +59,7 @@ class Cluster(Document):
     viewers: tuple[RoleArn, ...] = ()
     """IAM principals that may read everything but secrets."""
     system_nodes: SystemNodes = SystemNodes()
+    general_nodes: GeneralNodes = GeneralNodes()
     log_retention_days: Literal[7, 14, 30, 60, 90, 180, 365] = 90
     """Retention of the control-plane and VPC flow logs."""
 
@@ -73,7 +86,7 @@ class Pool(Document):
     """Availability zones of the pool; default: all zones of the environment."""
     limit: Annotated[int, Field(ge=1)]
     """Most accelerators (GPUs, or Trainium chips) that the pool may hold at once."""
-    ami: Annotated[str, Field(pattern=r"^(al2023|bottlerocket)@(latest|v[0-9][0-9.]*)$")] = "al2023@v20260714"
+    ami: AmiAlias = "al2023@v20260714"
     """AMI alias, pinned to a release; `@latest` replaces nodes whenever AWS publishes an image."""
     root_volume_gib: Annotated[int, Field(ge=100, le=16000)] = 200
     """Root volume in GiB: container images, logs and emptyDirs that are not memory."""
