@@ -44,8 +44,8 @@ class ServeSettings:
 def server_args(settings: ServeSettings, release: Release) -> tuple[str, ...]:
     """Arguments for the image's entrypoint `vllm serve`."""
     if release.engine == "vllm-neuron":
-        return vllm_neuron.server_args(settings)
-    return vllm.server_args(settings)
+        return vllm_neuron.server_args(settings, release)
+    return vllm.server_args(settings, release)
 
 
 def server_env(settings: ServeSettings, release: Release) -> dict[str, str]:

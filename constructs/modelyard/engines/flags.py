@@ -60,6 +60,12 @@ def _check(name: str, value: Any, release: Release) -> FlagProblem | None:
 
 
 def _check_value(name: str, value: Any, flag: Flag) -> FlagProblem | None:
+    if value is False and flag.only_on:
+        return FlagProblem("VLLM001", name, f"flag --{name} cannot be switched off", "leave it out")
+    if value is False and name != flag.name:
+        return FlagProblem(
+            "VLLM001", name, f"flag --{name} is a negation already", f"write {flag.name}: true"
+        )
     if "." in name:  # a dotted part of a JSON flag: its own type is the engine's business
         return None
     values = value if flag.many and isinstance(value, list) else [value]

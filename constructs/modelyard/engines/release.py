@@ -37,12 +37,16 @@ class MemoryFacts:
 
 @dataclass(frozen=True)
 class Flag:
-    """One command line flag: its JSON type, and the values it is limited to, if any."""
+    """One command line flag: its JSON type, and the values it is limited to, if any.
+
+    `many`: it takes several values. `only_on`: a switch without a spelling for off.
+    """
 
     name: str
     type: str
     choices: tuple[Any, ...] = ()
     many: bool = False
+    only_on: bool = False
 
 
 @dataclass(frozen=True)
@@ -104,7 +108,13 @@ def releases() -> tuple[Release, ...]:
 def _release(table: Mapping[str, Any]) -> Release:
     flags: dict[str, Flag] = {}
     for name, row in table["flags"].items():
-        flag = Flag(name, row["type"], tuple(row.get("choices", ())), row.get("many", False))
+        flag = Flag(
+            name,
+            row["type"],
+            choices=tuple(row.get("choices", ())),
+            many=row.get("many", False),
+            only_on=row.get("onlyOn", False),
+        )
         for spelling in (name, *row.get("aliases", ())):
             flags[spelling] = flag
     return Release(

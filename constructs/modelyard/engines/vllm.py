@@ -5,11 +5,13 @@ from __future__ import annotations
 import json
 from typing import TYPE_CHECKING, Any
 
+from modelyard.engines.release import Release
+
 if TYPE_CHECKING:
     from modelyard.engines.commands import ServeSettings
 
 
-def server_args(settings: ServeSettings) -> tuple[str, ...]:
+def server_args(settings: ServeSettings, release: Release) -> tuple[str, ...]:
     """The model path first, as the entrypoint wants it, then full flag names: abbreviations resolve in silence."""
     args = [*common_args(settings), f"--gpu-memory-utilization={settings.gpu_memory_utilization:g}"]
     if settings.dtype != "auto":
@@ -31,7 +33,7 @@ def server_args(settings: ServeSettings) -> tuple[str, ...]:
         ]
     if settings.speculative:
         args.append(f"--speculative-config={_json(settings.speculative)}")
-    return (*args, *extra_args(settings))
+    return (*args, *extra_args(settings, release))
 
 
 def server_env(settings: ServeSettings) -> dict[str, str]:
@@ -66,7 +68,7 @@ def common_args(settings: ServeSettings) -> list[str]:
     return args
 
 
-def extra_args(settings: ServeSettings) -> list[str]:
+def extra_args(settings: ServeSettings, release: Release) -> list[str]:
     """The user's own flags, in alphabetical order."""
     args: list[str] = []
     for name, value in sorted(settings.extra.items()):
@@ -75,7 +77,7 @@ def extra_args(settings: ServeSettings) -> list[str]:
         elif value is False:
             # The only spelling of a negation that 0.32 and 0.33 both accept.
             args.append(f"--no-{name}")
-        elif isinstance(value, list) and all(isinstance(item, str | int | float) for item in value):
+        elif isinstance(value, list) and name in release.flags and release.flags[name].many:
             args += [f"--{name}", *(str(item) for item in value)]
         else:
             args.append(f"--{name}={value if isinstance(value, str | int | float) else _json(value)}")

@@ -6,12 +6,13 @@ import json
 from typing import TYPE_CHECKING
 
 from modelyard.engines import vllm
+from modelyard.engines.release import Release
 
 if TYPE_CHECKING:
     from modelyard.engines.commands import ServeSettings
 
 
-def server_args(settings: ServeSettings) -> tuple[str, ...]:
+def server_args(settings: ServeSettings, release: Release) -> tuple[str, ...]:
     """vLLM's common flags and the buckets that the compiler builds.
 
     The last bucket must equal the batch limits, or requests at the limit would have no compiled graph.
@@ -28,7 +29,7 @@ def server_args(settings: ServeSettings) -> tuple[str, ...]:
         f"--gpu-memory-utilization={settings.gpu_memory_utilization:g}",
         "--block-size=32",
         f"--additional-config={config}",
-        *vllm.extra_args(settings),
+        *vllm.extra_args(settings, release),
     )
 
 
