@@ -84,6 +84,20 @@ def test_every_written_flag_exists_in_the_release(settings: ServeSettings) -> No
         assert known.type == "boolean" or not name.startswith("no-")
 
 
+@pytest.mark.parametrize(
+    ("extra", "written"),
+    [
+        ({"allowed-origins": ["a", "b"]}, ('--allowed-origins=["a","b"]',)),
+        ({"allowed-media-domains": ["a", "b"]}, ("--allowed-media-domains", "a", "b")),
+        ({"enable-chunked-prefill": False}, ("--no-enable-chunked-prefill",)),
+    ],
+)
+def test_free_flags_are_written_as_the_parser_reads_them(
+    extra: dict[str, Any], written: tuple[str, ...]
+) -> None:
+    assert server_args(replace(PLAIN, extra=extra), VLLM)[-len(written) :] == written
+
+
 def test_no_flag_is_written_twice() -> None:
     flags = flags_in(server_args(EVERYTHING, VLLM))
 
@@ -135,6 +149,9 @@ def test_a_flag_of_the_plan_names_the_field_to_set(owned: str) -> None:
         ({"no-enable-prefix-caching": True}, "set features.prefixCaching instead"),
         ({"disable-prefix-caching": True}, "set features.prefixCaching instead"),
         ({"device-memory-utilization": 0.5}, "set engine.gpuMemoryUtilization instead"),
+        ({"headless": False}, "leave it out"),
+        ({"no-enable-chunked-prefill": False}, "write enable-chunked-prefill: true"),
+        ({"config": "more.yaml"}, "remove it; Modelyard sets it"),
     ],
 )
 def test_a_wrong_flag_is_caught_before_the_gpu(args: dict[str, Any], fix: str) -> None:
