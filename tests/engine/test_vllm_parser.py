@@ -300,6 +300,7 @@ def test_type_and_choices_of_the_table_are_the_parsers(parser: ServeParser, flag
 
     assert flag.type == found
     assert flag.many == real["many"]
+    assert flag.only_on == (found == "boolean" and f"no-{flag.name}" not in parser.options)
     if flag.name not in FREED_CHOICES:
         choices = set(real["choices"] or ()) - GONE_CHOICES.get(flag.name, set())
         assert set(flag.choices) == choices | NEW_CHOICES.get(flag.name, set())
@@ -342,11 +343,7 @@ def test_a_value_of_the_tables_type_arrives_as_it_was_given(parser: ServeParser,
             assert arrived in (value, [value])  # some texts are lists with commas
 
 
-def booleans() -> list[Any]:
-    return [pytest.param(flag, id=flag.name) for flag in free_flags() if flag.type == "boolean"]
-
-
-@pytest.mark.parametrize("flag", booleans())
+@pytest.mark.parametrize("flag", [f for f in free_flags() if f.type == "boolean"], ids=lambda flag: flag.name)
 def test_false_switches_a_flag_off_or_is_caught_by_our_check(parser: ServeParser, flag: Flag) -> None:
     arrived = parser.value(flag.name, *written(flag.name, False))
 
