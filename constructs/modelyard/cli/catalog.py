@@ -8,13 +8,17 @@ from typing import Annotated, Any
 import typer
 
 from modelyard.cli.printing import console, dollars, print_json, table
-from modelyard.cli.workspace import ENVIRONMENTS, EnvironmentsOption, Output, OutputOption, environment_path
+from modelyard.cli.workspace import (
+    ENVIRONMENTS,
+    EnvironmentsOption,
+    Output,
+    OutputOption,
+    readable_environment,
+)
 from modelyard.engines import releases
-from modelyard.findings import Finding
 from modelyard.hardware import accelerators, instance_types
 from modelyard.planning.architecture import architectures
 from modelyard.planning.weights import checkpoint_size, parameters
-from modelyard.spec import load_environment
 
 _HELP = """List what is known: accelerators, instances, models or engines.
 
@@ -46,15 +50,7 @@ def catalog(
     environments: EnvironmentsOption = ENVIRONMENTS,
     output: OutputOption = Output.table,
 ) -> int:
-    region = _REGION
-    if env:
-        path = environment_path(environments, env)
-        environment = None if isinstance(path, Finding) else load_environment(path)[0]
-        if environment is None:
-            raise typer.BadParameter(
-                f"environment '{env}' cannot be read; run `modelyard validate --env {env}`"
-            )
-        region = environment.region
+    region = readable_environment(environments, env).region if env else _REGION
     rows = {
         Topic.accelerators: _accelerators,
         Topic.instances: lambda: _instances(region),

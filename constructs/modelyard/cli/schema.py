@@ -4,12 +4,18 @@ from __future__ import annotations
 
 import json
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated
 
 import typer
 
 from modelyard.cli.printing import console, print_json
-from modelyard.cli.workspace import ENVIRONMENTS, EnvironmentsOption, Output, OutputOption
+from modelyard.cli.workspace import (
+    ENVIRONMENTS,
+    EnvironmentsOption,
+    Output,
+    OutputOption,
+    readable_environment,
+)
 from modelyard.spec.schema import environment_schema, model_schema
 
 _HELP = """Print or write JSON Schema for model and environment files.
@@ -38,7 +44,8 @@ def schema(
     environments: EnvironmentsOption = ENVIRONMENTS,
     output: OutputOption = Output.json,
 ) -> int:
-    schemas = {"model": model_schema(_environment(env, environments)), "environment": environment_schema()}
+    environment = readable_environment(environments, env) if env else None
+    schemas = {"model": model_schema(environment), "environment": environment_schema()}
     if write is None:
         if output is Output.table:
             console().print(
@@ -53,17 +60,3 @@ def schema(
         path.write_text(json.dumps(content, indent=2) + "\n", encoding="utf-8")
         console().print(str(path))
     return 0
-
-
-def _environment(env: str | None, folder: Path) -> Any:
-    from modelyard.cli.workspace import environment_path
-    from modelyard.findings import Finding
-    from modelyard.spec import load_environment
-
-    if env is None:
-        return None
-    path = environment_path(folder, env)
-    environment = None if isinstance(path, Finding) else load_environment(path)[0]
-    if environment is None:
-        raise typer.BadParameter(f"environment '{env}' cannot be read; run `modelyard validate --env {env}`")
-    return environment

@@ -84,3 +84,18 @@ def open_workspace(models: Path, environments: Path, env: str) -> Workspace:
         return Workspace(catalogue, None, (*findings, path))
     environment, source, problems = load_environment(path)
     return Workspace(catalogue, environment, (*findings, *problems), source)
+
+
+def readable_environment(folder: Path, name: str) -> Environment:
+    """Environment `name` for a command that only looks something up in it.
+
+    Raises:
+        typer.BadParameter: it cannot be read.
+    """
+    path = environment_path(folder, name)
+    environment = None if isinstance(path, Finding) else load_environment(path)[0]
+    if environment is None:
+        raise typer.BadParameter(
+            f"environment '{name}' cannot be read; run `modelyard validate --env {name}`"
+        )
+    return environment

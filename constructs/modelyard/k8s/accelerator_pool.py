@@ -10,7 +10,7 @@ from modelyard.hardware import InstanceType, accelerators
 from modelyard.k8s.labels import platform_labels
 from modelyard.k8s.manifest import manifest
 from modelyard.k8s.node_class import node_class, one_of
-from modelyard.planning.placement import candidates, uses_local_disks
+from modelyard.planning.placement import candidates, launchable, uses_local_disks
 from modelyard.spec import Environment, Pool
 
 # nodeadm pulls and unpacks layers in parallel with this gate; AL2023 images know it since 2025.
@@ -38,7 +38,7 @@ class AcceleratorPool(Construct):
     ) -> None:
         super().__init__(scope, construct_id)
         labels = platform_labels("nodes")
-        types = [i for i in candidates(pool) if not i.unsupported and environment.region in i.offered_regions]
+        types = launchable(pool, environment.region)
         manifest(
             self,
             "NodeClass",

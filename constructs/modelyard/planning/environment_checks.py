@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 from modelyard.findings import Finding
 from modelyard.hardware import accelerators, instance_types
-from modelyard.planning.placement import candidates
+from modelyard.planning.placement import launchable
 from modelyard.spec.environment import Environment, Pool
 from modelyard.spec.loading import Catalogue
 
@@ -72,7 +72,7 @@ def _pool_findings(name: str, pool: Pool, environment: Environment, subject: str
                 subject=subject,
                 field=(*field, "instanceTypes"),
             )
-    usable = [i for i in candidates(pool) if environment.region in i.offered_regions and not i.unsupported]
+    usable = launchable(pool, environment.region)
     if not usable:
         yield Finding(
             "CAP003",

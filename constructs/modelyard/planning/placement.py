@@ -88,6 +88,11 @@ def candidates(pool: Pool) -> tuple[InstanceType, ...]:
     return tuple(instance_types()[name] for name in pool.instance_types if name in instance_types())
 
 
+def launchable(pool: Pool, region: str) -> list[InstanceType]:
+    """The candidates of `pool` that Karpenter can launch in `region`."""
+    return [i for i in candidates(pool) if not i.unsupported and region in i.offered_regions]
+
+
 def uses_local_disks(types: Iterable[InstanceType]) -> bool:
     """Whether nodes of a pool with `types` put pods and images on their NVMe disks: only where all of them have some."""
     return all(instance.local_nvme_gb for instance in types)

@@ -56,7 +56,9 @@ def plan(
             ]
         else:
             problems += [*chosen, *flag_findings(model, likely_release(model))]
-    headroom = {pool: _headroom(pool, models, choices, environment) for pool in environment.pools}
+    demand = {pool: _demand(pool, models, choices) for pool in environment.pools}
+    # What the limits leave when every model runs all its replicas; negative when they are too low.
+    headroom = {name: pool.limit - sum(demand[name].values()) for name, pool in environment.pools.items()}
     plans = []
     for name, choice in choices.items():
         planned = _complete(models[name], choice, environment, headroom[choice.placement.pool_name])
@@ -65,7 +67,7 @@ def plan(
             problems += advice(planned, environment, [c for n, c in choices.items() if n != name])
         else:
             problems.append(planned)
-    problems += limit_findings(headroom, models, choices, environment)
+    problems += limit_findings(demand, environment)
     quotas = quota_needs(
         ((p.placement, p.cost.nodes_ceiling + p.rollout.max_surge) for p in plans), environment.quotas
     )
@@ -84,16 +86,13 @@ def _overridden(model: Model, override: Override | None) -> Model:
     return model.model_copy(update=changes)
 
 
-def _headroom(
-    pool: str, models: dict[str, Model], choices: dict[str, Choice], environment: Environment
-) -> int:
-    """Accelerators that the pool's limit leaves when every model runs all its replicas; negative when too few."""
-    asked = sum(
-        models[name].replicas.max * choice.serving.count
+def _demand(pool: str, models: dict[str, Model], choices: dict[str, Choice]) -> dict[str, int]:
+    """Accelerators of the pool that each model can ask for with all its replicas."""
+    return {
+        name: models[name].replicas.max * choice.serving.count
         for name, choice in choices.items()
         if choice.placement.pool_name == pool
-    )
-    return environment.pools[pool].limit - asked
+    }
 
 
 def _complete(model: Model, choice: Choice, environment: Environment, headroom: int) -> ModelPlan | Finding:

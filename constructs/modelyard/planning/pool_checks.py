@@ -2,35 +2,26 @@
 
 from __future__ import annotations
 
-from collections import defaultdict
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 
 from modelyard.findings import Finding
-from modelyard.planning.choice import Choice
 from modelyard.planning.quota import QuotaNeed
 from modelyard.spec.environment import Environment
-from modelyard.spec.model import Model
 
 
-def limit_findings(
-    headroom: dict[str, int], models: dict[str, Model], choices: dict[str, Choice], environment: Environment
-) -> Iterator[Finding]:
-    for pool, room in headroom.items():
-        if room >= 0:
-            continue
-        asked: defaultdict[str, int] = defaultdict(int)
-        for name, choice in choices.items():
-            if choice.placement.pool_name == pool:
-                asked[name] += models[name].replicas.max * choice.serving.count
-        limit = environment.pools[pool].limit
-        yield Finding(
-            "CAP002",
-            f"pool {pool} allows {limit} {environment.pools[pool].accelerator}, models can ask for {limit - room}: "
-            + ", ".join(f"{name} {count}" for name, count in sorted(asked.items())),
-            f"raise its limit to {limit - room}, or lower replicas",
-            subject=f"environment {environment.name}",
-            field=("pools", pool, "limit"),
-        )
+def limit_findings(demand: Mapping[str, Mapping[str, int]], environment: Environment) -> Iterator[Finding]:
+    """Pools whose models can ask for more than the limit; `demand` is accelerators by pool and model."""
+    for name, asked in demand.items():
+        pool, total = environment.pools[name], sum(asked.values())
+        if total > pool.limit:
+            yield Finding(
+                "CAP002",
+                f"pool {name} allows {pool.limit} {pool.accelerator}, models can ask for {total}: "
+                + ", ".join(f"{model} {count}" for model, count in sorted(asked.items())),
+                f"raise its limit to {total}, or lower replicas",
+                subject=f"environment {environment.name}",
+                field=("pools", name, "limit"),
+            )
 
 
 def quota_finding(need: QuotaNeed, environment: Environment) -> Finding:
