@@ -14,6 +14,8 @@ from pathlib import Path
 import pytest
 
 from modelyard.k8s import weights
+from modelyard.k8s.server_pod import server_pod
+from tests.unit.given import a_model, a_plan
 
 COMMIT = "a" * 40
 FILES = {"config.json": b"{}", "model.safetensors": b"w" * 5000, "original/consolidated.pth": b"unwanted"}
@@ -136,6 +138,30 @@ def test_a_server_waits_until_all_its_weights_are_marked(tmp_path: Path) -> None
 
     assert first == f"waiting for {adapter}/{weights.MARKER}\n"
     assert waiting.returncode == 0
+
+
+def test_a_server_waits_for_what_is_fetched_and_for_nothing_else() -> None:
+    """Weights that lie in the cache already have no job, and so no marker."""
+    adapter = [{"name": "legal", "uri": "hf://acme/legal"}]
+    own = {"uri": "efs://house/llama", "architecture": "Qwen/Qwen3-8B"}
+    waits = []
+    for model, adapters in (("hf://Qwen/Qwen3-8B", adapter), (own, adapter), (own, [])):
+        [planned] = a_plan(a_model(model=model, adapters=adapters)).models
+        template = server_pod(planned, environment="lab", priority_class="x", do_not_disrupt=False)
+        waits += [
+            [
+                e["value"]
+                for c in template["spec"].get("initContainers", [])
+                for e in c["env"]
+                if e["name"] == "TARGETS"
+            ]
+        ]
+
+    assert waits == [
+        ["/models/hf/Qwen/Qwen3-8B/main,/models/hf/acme/legal/main"],
+        ["/models/hf/acme/legal/main"],
+        [],
+    ]
 
 
 def test_scripts_hold_nothing_that_flux_would_substitute() -> None:

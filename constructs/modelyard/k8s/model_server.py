@@ -13,7 +13,7 @@ from modelyard.k8s.model_namespace import PRIORITY_CLASS
 from modelyard.k8s.probes import PORT_NAME
 from modelyard.k8s.server_network import server_ingress
 from modelyard.k8s.server_pod import server_pod
-from modelyard.k8s.weights import WeightsFetch
+from modelyard.k8s.weights import WeightsFetch, fetched_sources
 from modelyard.planning import ModelPlan
 from modelyard.spec import Environment
 
@@ -91,10 +91,7 @@ class ModelServer(Construct):
 
     def _fetch_weights(self) -> None:
         plan = self._plan
-        weights = plan.model.model
-        sources = [(weights.uri, weights.revision), *((a.uri, a.revision) for a in plan.model.adapters)]
-        fetched = [source for source in sources if source[0].startswith("hf://")]
-        for position, (uri, revision) in enumerate(fetched):
+        for position, (uri, revision) in enumerate(fetched_sources(plan)):
             WeightsFetch(
                 self,
                 f"Weights{position}",

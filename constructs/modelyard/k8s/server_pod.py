@@ -8,7 +8,7 @@ from modelyard.engines import ServeSettings, server_args, server_env
 from modelyard.k8s.labels import model_annotations, model_labels, selector_labels
 from modelyard.k8s.pod_security import container_security_context, pod_security_context
 from modelyard.k8s.probes import PORT_NAME, Drain, probes
-from modelyard.k8s.weights import CLAIM, MOUNT_PATH, await_container, weights_path
+from modelyard.k8s.weights import CLAIM, MOUNT_PATH, await_container, fetched_sources, weights_path
 from modelyard.planning import ModelPlan
 
 PORT = 8000
@@ -78,7 +78,8 @@ def server_pod(
     settings = serve_settings(plan)
     drain = Drain(requests=plan.model.drain)
     accelerator = plan.serving.accelerator
-    targets = [settings.model_path, *settings.adapters.values()]
+    # Only a fetch job marks what is whole: nobody would mark weights that were in the cache before.
+    targets = [weights_path(*source) for source in fetched_sources(plan)]
     annotations = model_annotations(plan)
     if do_not_disrupt:
         annotations["karpenter.sh/do-not-disrupt"] = "true"
@@ -92,7 +93,6 @@ def server_pod(
         "nodeSelector": {"karpenter.sh/nodepool": plan.placement.pool_name},
         "affinity": _on_instance_types(plan),
         "tolerations": [{"key": accelerator.taint, "operator": "Exists", "effect": "NoSchedule"}],
-        "initContainers": [await_container(targets, plan.serving.release.image)],
         "containers": [_server(plan, settings, drain)],
         "volumes": [
             {"name": CLAIM, "persistentVolumeClaim": {"claimName": CLAIM, "readOnly": True}},
@@ -101,6 +101,8 @@ def server_pod(
             {"name": "tmp", "emptyDir": {"sizeLimit": "2Gi"}},
         ],
     }
+    if targets:
+        spec["initContainers"] = [await_container(targets, plan.serving.release.image)]
     if plan.zonal:
         spec["topologySpreadConstraints"] = _over_zones(plan.name)
     labels = model_labels(plan, environment)

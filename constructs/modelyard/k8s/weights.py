@@ -73,6 +73,13 @@ def weights_path(uri: str, revision: str) -> str:
     return f"{MOUNT_PATH}/hf/{rest}/{revision.replace('/', '-')}"
 
 
+def fetched_sources(plan: ModelPlan) -> list[tuple[str, str]]:
+    """(uri, revision) of what jobs bring into the cache, base model first; `efs://` weights are there already."""
+    weights = plan.model.model
+    sources = [(weights.uri, weights.revision), *((a.uri, a.revision) for a in plan.model.adapters)]
+    return [source for source in sources if source[0].startswith("hf://")]
+
+
 def await_container(targets: list[str], image: str) -> dict[str, Any]:
     """An init container that ends when all `targets` are whole; it shares the server's image, which is there anyway."""
     return {
