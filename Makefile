@@ -54,6 +54,10 @@ check: install ## Format, lint, import rules, types, and what the wheel holds
 bench: install ## Measure what the commands cost
 	@$(RUN) python .ci/bench.py
 
+.PHONY: accuracy
+accuracy: install ## Hold the memory model against start-up logs of real engines
+	@$(RUN) python -m tests.accuracy.evaluate
+
 .PHONY: synth
 synth: install ## Synthesise ENV without credentials: make synth ENV=prod
 	@$(RUN) cdk synth -q -c env=$(ENV)

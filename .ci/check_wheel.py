@@ -10,7 +10,9 @@ NEEDED = (
     "modelyard/py.typed",
     "modelyard/hardware/data/instance_types.json",
     "modelyard/engines/data/vllm-0.33.0.json",
-    "modelyard/planning/data/architectures.json",
+    "modelyard/engines/data/memory/vllm.yaml",
+    "modelyard/architecture/data/architectures.json",
+    "modelyard/architecture/data/families.yaml",
     "modelyard/localcloud/server.py",
 )
 

@@ -17,7 +17,7 @@ def words(value: object) -> str:
     return " ".join(value) if isinstance(value, list) else str(value)
 
 
-COMMANDS = ["validate", "plan", "render", "explain", "catalog", "schema"]
+COMMANDS = ["validate", "plan", "render", "explain", "estimate", "size", "catalog", "schema"]
 
 
 @pytest.mark.parametrize(
@@ -61,6 +61,8 @@ def test_the_exit_code_tells_findings_from_misuse(modelyard: Modelyard, args: li
         (["plan", "--env", "nowhere"], "Plan"),
         (["explain", "qwen3-32b-fp8", "--env", "prod"], "Explanation"),
         (["explain", "KV001"], "Check"),
+        (["size", "qwen3-32b-fp8"], "Sizing"),
+        (["size", "qwen3-32b-fp8", "--length", "1000000"], "Sizing"),
         (["catalog", "instances"], "Catalog"),
         (["catalog", "models"], "Catalog"),
         (["catalog", "engines"], "Catalog"),
@@ -98,7 +100,9 @@ def test_findings_go_to_standard_error_and_data_to_standard_output(modelyard: Mo
     assert "KV001" not in refused.out
 
 
-@pytest.mark.parametrize("args", [["plan", "--env", "dev"], BROKEN, ["explain", "KV001"]], ids=words)
+@pytest.mark.parametrize(
+    "args", [["plan", "--env", "dev"], BROKEN, ["explain", "KV001"], ["size", "qwen3-32b-fp8"]], ids=words
+)
 def test_no_color_means_no_escape_codes(
     modelyard: Modelyard, monkeypatch: pytest.MonkeyPatch, args: list[str]
 ) -> None:

@@ -4,7 +4,14 @@ from __future__ import annotations
 
 import pytest
 
-from modelyard.hardware import Memory, accelerators, instance_types, platform_facts, types_with
+from modelyard.hardware import (
+    Memory,
+    accelerator_called,
+    accelerators,
+    instance_types,
+    platform_facts,
+    types_with,
+)
 from modelyard.planning.placement import place, pod_request
 from modelyard.planning.serving import Serving
 from tests.unit.given import a_model, an_environment, served
@@ -147,3 +154,30 @@ def test_an_unknown_family_has_no_quota() -> None:
 )
 def test_memory_is_written_as_a_whole_quantity(memory: Memory, quantity: str) -> None:
     assert memory.quantity == quantity
+
+
+@pytest.mark.parametrize(
+    ("text", "name"),
+    [
+        ("h100", "h100"),
+        ("H100", "h100"),
+        ("NVIDIA H100 80GB", "h100"),
+        ("H100 80GB", "h100"),
+        ("A100 80GB", "a100-80gb"),
+        ("A100 40GB", "a100"),
+        ("L40S 48GB", "l40s"),
+        ("l40s", "l40s"),
+        ("T4 16GB", "t4"),
+        ("AWS Trainium2", "trn2"),
+    ],
+)
+def test_an_accelerator_answers_to_its_name_and_its_product(text: str, name: str) -> None:
+    found = accelerator_called(text)
+
+    assert found is not None
+    assert found.name == name
+
+
+@pytest.mark.parametrize("text", ["", "gpu", "RTX 4090", "h1000", "80GB"])
+def test_nothing_answers_to_another_name(text: str) -> None:
+    assert accelerator_called(text) is None

@@ -9,8 +9,9 @@ import pytest
 
 from modelyard.hardware import Memory, platform_facts
 from modelyard.planning import ModelPlan
+from modelyard.planning.admission import PodRequest
 from modelyard.planning.cost import nodes_for
-from modelyard.planning.placement import Placement, PodRequest, place, pod_request
+from modelyard.planning.placement import Placement, place, pod_request
 from modelyard.planning.rollout import plan_rollout
 from modelyard.planning.serving import Serving
 from modelyard.spec import Environment
@@ -132,18 +133,18 @@ def test_auto_takes_the_cheapest_accelerator_that_fits() -> None:
 
 
 @pytest.mark.parametrize(
-    ("wanted", "headroom", "expected"),
+    ("wanted", "limit", "expected"),
     [
-        ("auto", 4, ("surge", 1, 0)),
-        ("auto", 3, ("in-place", 0, 1)),
-        ("surge", 4, ("surge", 1, 0)),
-        ("in-place", 9, ("in-place", 0, 1)),
+        ("auto", 16, ("surge", 1, 0)),
+        ("auto", 15, ("in-place", 0, 1)),
+        ("surge", 16, ("surge", 1, 0)),
+        ("in-place", 99, ("in-place", 0, 1)),
     ],
 )
 def test_a_rollout_surges_only_where_one_more_replica_fits(
-    wanted: str, headroom: int, expected: tuple[str, int, int]
+    wanted: str, limit: int, expected: tuple[str, int, int]
 ) -> None:
-    rollout = plan_rollout(wanted=wanted, replicas=2, accelerators=4, headroom=headroom)
+    rollout = plan_rollout(wanted=wanted, replicas=2, limit=limit, surge_limit=16)
 
     assert rollout is not None
     assert (rollout.strategy, rollout.max_surge, rollout.max_unavailable) == expected
@@ -151,14 +152,32 @@ def test_a_rollout_surges_only_where_one_more_replica_fits(
 
 
 def test_a_surge_without_room_is_refused_rather_than_stuck() -> None:
-    assert plan_rollout(wanted="surge", replicas=2, accelerators=4, headroom=3) is None
+    assert plan_rollout(wanted="surge", replicas=2, limit=15, surge_limit=16) is None
 
 
-def test_replacing_the_only_replica_in_place_interrupts() -> None:
-    rollout = plan_rollout(wanted="auto", replicas=1, accelerators=1, headroom=0)
+@pytest.mark.parametrize(("replicas", "interrupts"), [(0, True), (1, True), (2, False)])
+def test_replacing_the_only_replica_in_place_interrupts(replicas: int, interrupts: bool) -> None:
+    rollout = plan_rollout(wanted="auto", replicas=replicas, limit=1, surge_limit=2)
 
     assert rollout is not None
-    assert rollout.interrupts
+    assert rollout.interrupts is interrupts
+
+
+@pytest.mark.parametrize(
+    ("replicas", "limit", "strategy"),
+    [
+        (1, 8, "surge"),  # the new replica takes the free half of the node that the old one is on
+        (2, 8, "in-place"),
+        (2, 12, "in-place"),  # four accelerators to spare are no node of eight
+        (2, 16, "surge"),
+    ],
+)
+def test_room_for_a_surge_is_counted_in_whole_nodes(replicas: int, limit: int, strategy: str) -> None:
+    """Replicas of four H100 on nodes of eight."""
+    pools = {"p5": {"accelerator": "h100", "instanceTypes": ["p5.48xlarge"], "limit": limit}}
+    model = {"accelerator": "h100:4", "replicas": replicas, "availability": "single"}
+
+    assert planned(an_environment(pools=pools), **model).rollout.strategy == strategy
 
 
 @pytest.mark.parametrize(

@@ -26,6 +26,12 @@ def pool(**changes: Any) -> dict[str, Any]:
         ({"replicas": 1, "availability": "single"}, pool(limit=1), ["ROLL002"]),
         ({"rollout": {"strategy": "surge"}}, pool(limit=2), ["ROLL001"]),
         ({"replicas": 4}, pool(limit=3), ["CAP002"]),
+        ({"accelerator": "l40s:4"}, pool(limit=2), ["CAP003"]),
+        ({}, pool(instanceTypes=["g6e.12xlarge"], limit=2), ["CAP003", "CAP003"]),  # the pool and its model
+        ({"accelerator": "l40s:4"}, pool(instanceTypes=["g6e.12xlarge"], limit=15), ["CAP008"]),
+        ({"accelerator": "l40s:8"}, pool(zones=["us-east-2a"]), ["CAP001"]),
+        ({"engine": {"maxNumSeqs": 512}}, {}, ["KV002"]),
+        ({"engine": {"maxNumSeqs": 16}}, {}, []),
         ({"pool": "g7"}, {}, ["ENV002"]),
         ({"access": {"apiKey": "front-door"}}, {}, ["ENV002"]),
         ({"access": {"apiKey": "front-door"}}, {"secrets": {"front-door": "lab/front-door"}}, []),
@@ -71,6 +77,46 @@ def test_a_type_without_a_price_needs_a_reservation() -> None:
 
     assert "CAP006" in codes(a_plan(model, environment=trainium()).findings)
     assert "CAP006" not in codes(a_plan(model, environment=reserved).findings)
+
+
+def h100(limit: int) -> Environment:
+    """Nodes of eight and no others."""
+    pools = {"p5": {"accelerator": "h100", "instanceTypes": ["p5.48xlarge"], "limit": limit}}
+    return an_environment(pools=pools, secrets={"hf-token": "lab/hf-token"})
+
+
+def test_a_whole_node_is_not_promised_to_a_model_that_halves_of_others_may_keep_it_from() -> None:
+    halves = a_model(name="halves", accelerator="h100:4")
+    whole = a_model(name="whole", model="hf://meta-llama/Llama-3.3-70B-Instruct", accelerator="h100:8")
+
+    [finding] = [f for f in a_plan(halves, whole, environment=h100(24)).findings if f.code == "CAP002"]
+
+    assert finding.message == (
+        "pool p5 allows 24 h100, models can ask for 32 in whole nodes: "
+        "halves 2 × 4 on nodes of 8, whole 2 × 8"
+    )
+    assert finding.fix == "raise its limit to 32, or lower replicas"
+    assert "CAP002" not in codes(a_plan(halves, whole, environment=h100(32)).findings)
+
+
+def test_models_share_the_room_for_a_surge() -> None:
+    """Two models of one accelerator each and one to spare: both surge, and wait for each other."""
+    plan = a_plan(a_model(name="one"), a_model(name="other"), environment=an_environment(**pool(limit=5)))
+
+    assert [model.rollout.strategy for model in plan.models] == ["surge", "surge"]
+
+
+def test_a_pool_in_few_zones_may_have_none_that_offers_the_type() -> None:
+    """AWS offers p5e.48xlarge in one of the four zones of us-west-2."""
+    zones = ["us-west-2a", "us-west-2b"]
+    reserved = {"capacity": ["reserved"], "reservations": ["cr-0123456789abcdef0"]}
+    pools = {"p5e": {"accelerator": "h200", "instanceTypes": ["p5e.48xlarge"], "limit": 16, **reserved}}
+    environment = an_environment(region="us-west-2", availabilityZones=zones, pools=pools)
+
+    [finding] = a_plan(a_model(accelerator="h200:8"), environment=environment).findings
+
+    assert finding.code == "CAP009"
+    assert "usw2-az3 of 4 zones" in finding.message
 
 
 def test_models_fill_a_node_together() -> None:

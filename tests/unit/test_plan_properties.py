@@ -5,10 +5,10 @@ from __future__ import annotations
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
+from modelyard.architecture import architectures
 from modelyard.findings import Severity
 from modelyard.hardware import accelerators, platform_facts, types_with
 from modelyard.planning import ModelPlan, Plan
-from modelyard.planning.architecture import architectures
 from modelyard.planning.rollout import plan_rollout
 from modelyard.spec import Environment, Model
 from tests.unit.given import REGION, a_model, a_plan, an_environment
@@ -31,11 +31,14 @@ engines = st.fixed_dictionaries(
     },
 )
 models = st.builds(
-    lambda name, uri, kind, count, **rest: a_model(
-        name=name, model=f"hf://{uri}", accelerator={"type": kind, "count": count}, **rest
+    lambda name, architecture, kind, count, **rest: a_model(
+        name=name,
+        model={"uri": "hf://house/weights", "architecture": architecture},
+        accelerator={"type": kind, "count": count},
+        **rest,
     ),
     name=st.sampled_from(["one", "two", "three"]),
-    uri=st.sampled_from(sorted(architectures())),
+    architecture=st.sampled_from(sorted(architectures().repositories())),
     kind=st.sampled_from(["auto", "auto", *SOLD]),
     count=st.sampled_from([None, None, 1, 2, 3, 4, 8, 16]),
     replicas=replicas,
@@ -112,16 +115,16 @@ def test_a_model_is_planned_so_that_it_runs_or_a_finding_says_why_not(
 
 @given(
     wanted=st.sampled_from(["auto", "surge", "in-place"]),
-    count=st.integers(1, 16),
-    replicas=st.integers(1, 8),
-    headroom=st.integers(-20, 20),
+    replicas=st.integers(0, 8),
+    limit=st.integers(1, 64),
+    surge_limit=st.integers(1, 64),
 )
-def test_a_rollout_can_always_move(wanted: str, count: int, replicas: int, headroom: int) -> None:
-    rollout = plan_rollout(wanted=wanted, replicas=replicas, accelerators=count, headroom=headroom)
+def test_a_rollout_can_always_move(wanted: str, replicas: int, limit: int, surge_limit: int) -> None:
+    rollout = plan_rollout(wanted=wanted, replicas=replicas, limit=limit, surge_limit=surge_limit)
 
     if rollout is None:
         assert wanted == "surge"
-        assert headroom < count
+        assert limit < surge_limit
     else:
         assert rollout.max_surge + rollout.max_unavailable == 1
-        assert not rollout.max_surge or headroom >= count
+        assert not rollout.max_surge or limit >= surge_limit

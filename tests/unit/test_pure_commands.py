@@ -14,6 +14,8 @@ COMMANDS = [
     ["validate"],
     ["plan", "--env", "prod"],
     ["explain", "qwen3-32b-fp8", "--env", "prod"],
+    ["estimate", "--model", "Qwen/Qwen3-8B", "--accelerator", "l40s"],
+    ["size", "qwen3-32b-fp8", "--env", "prod"],
     ["catalog", "instances", "--env", "prod"],
     ["schema", "--env", "prod"],
 ]

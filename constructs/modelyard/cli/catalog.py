@@ -7,6 +7,7 @@ from typing import Annotated, Any
 
 import typer
 
+from modelyard.architecture import architectures
 from modelyard.cli.printing import console, dollars, print_json, table
 from modelyard.cli.workspace import (
     ENVIRONMENTS,
@@ -17,7 +18,6 @@ from modelyard.cli.workspace import (
 )
 from modelyard.engines import releases
 from modelyard.hardware import accelerators, instance_types
-from modelyard.planning.architecture import architectures
 from modelyard.planning.weights import checkpoint_size, parameters
 
 _HELP = """List what is known: accelerators, instances, models or engines.
@@ -127,13 +127,13 @@ def _models() -> list[dict[str, Any]]:
         {
             "model": arch.model_id,
             "architecture": arch.architecture,
-            "parametersB": round(parameters(arch).total / 1e9, 2),
+            "parametersB": round(parameters(arch) / 1e9, 2),
             "quantization": arch.quantization.method if arch.quantization else "16 bit",
             "checkpointGiB": round(checkpoint_size(arch).in_gib, 1),
             "maxLength": arch.max_position,
             "gated": "yes" if arch.gated else "",
         }
-        for arch in architectures().values()
+        for arch in map(architectures().__getitem__, architectures().repositories())
     ]
 
 

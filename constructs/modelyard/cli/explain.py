@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from typing import Annotated
 
 import typer
 
+from modelyard.cli.cost import cost_facts, throughput_facts
+from modelyard.cli.ledger_bar import has_colours, ledger_lines
 from modelyard.cli.plan import model_json
 from modelyard.cli.printing import (
     console,
-    count,
     dollars,
     finding_json,
     print_findings,
@@ -29,8 +31,11 @@ from modelyard.cli.workspace import (
 )
 from modelyard.findings import CHECKS, Check, Finding, Severity
 from modelyard.planning import ModelPlan, Plan
+from modelyard.planning.aiconfigurator import estimate_throughput
+from modelyard.planning.quota import quota_needs
+from modelyard.planning.throughput import Throughput
 
-_HELP = """Explain a model (memory ledger, placement, rollout, start-up, cost) or a finding's code.
+_HELP = """Explain a model (memory ledger, placement, rollout, start-up, cost, throughput) or a finding's code.
 
 \b
   modelyard explain qwen3-32b-fp8 --env prod
@@ -73,13 +78,13 @@ def explain(
         print_json(
             "Explanation",
             environment=env,
-            model=model_json(model) if model else None,
+            model=model_json(model, estimate_throughput(model.serving)) if model else None,
             rejectedInstanceTypes=[vars(r) for r in model.placement.rejections] if model else [],
             findings=[finding_json(finding) for finding in about],
         )
     else:
         if model:
-            _explain_model(model, planned, about)
+            _explain_model(model, planned, about, estimate_throughput(model.serving))
         print_findings(about)
     return 1 if any(finding.level is Severity.ERROR for finding in about) else 0
 
@@ -93,7 +98,7 @@ def _explain_check(check: Check, output: Output) -> None:
     out.print(f"{check.cause}\n\nFix: {check.fix}", soft_wrap=True)
 
 
-def _explain_model(model: ModelPlan, planned: Plan, about: list[Finding]) -> None:
+def _explain_model(model: ModelPlan, planned: Plan, about: list[Finding], throughput: Throughput) -> None:
     out = console()
     serving, ledger, placement = model.serving, model.serving.ledger, model.placement
     arch = serving.arch
@@ -109,7 +114,7 @@ def _explain_model(model: ModelPlan, planned: Plan, about: list[Finding]) -> Non
             f"{serving.max_num_batched_tokens} tokens, {serving.max_num_seqs} sequences a batch",
         ),
         ("- outside torch", ledger.non_torch, "driver and NCCL buffers"),
-        ("- CUDA graphs", ledger.cuda_graphs, f"{arch.layers} layers"),
+        ("- CUDA graphs", ledger.graphs_in_budget, f"{arch.layers} layers"),
     ]
     tokens = f"{ledger.kv_tokens(serving.max_model_len):,} tokens"
     if (cap := serving.release.memory.kv_cap_fraction) is not None:
@@ -127,6 +132,9 @@ def _explain_model(model: ModelPlan, planned: Plan, about: list[Finding]) -> Non
         ("one full request", str(need), at_once),
     ]
     out.print(table("Memory", ("", "AMOUNT", "FROM"), rows, right=("AMOUNT",)))
+    for line in ledger_lines([(f"one {per}", ledger)], colours=has_colours(out)):
+        out.print(line, soft_wrap=True)
+    out.print()
     region = planned.environment.region
     out.print(
         table(
@@ -158,12 +166,24 @@ def _explain_model(model: ModelPlan, planned: Plan, about: list[Finding]) -> Non
         ),
         ("start-up budget", f"{seconds(model.startup.budget)}, then the container is restarted"),
         ("drain", f"{model.model.drain} s for running requests"),
-        ("cost", _cost_note(model)),
+        *(("quota", note) for note in _quota_notes(model, planned)),
+        *cost_facts(model),
+        *throughput_facts(model, throughput),
     ]
     for name, text in facts:
         out.print(f"{name:<16} {text}", soft_wrap=True)
     silent = sorted(set(CHECKS) - {finding.code for finding in about})
     out.print(f"{'checks passed':<16} {', '.join(silent)}\n", soft_wrap=True)
+
+
+def _quota_notes(model: ModelPlan, planned: Plan) -> Iterator[str]:
+    """What the model may ask for of each quota, with a rollout, beside what the environment may."""
+    total = {need.code: need for need in planned.quotas}
+    nodes = model.cost.nodes_ceiling + model.rollout.max_surge
+    for own in quota_needs([(model.placement, nodes)], planned.environment.quotas):
+        needed = total[own.code].needed_vcpu if own.code in total else own.needed_vcpu
+        holds = "not stated" if own.available is None else f"{own.available} vCPU"
+        yield f"{own.code} {own.name}: {own.needed_vcpu} of the environment's {needed} vCPU; the account's is {holds}"
 
 
 def _weights_note(model: ModelPlan) -> str:
@@ -179,15 +199,3 @@ def _rollout_note(model: ModelPlan) -> str:
         f"; the endpoint is away for about {seconds(model.startup.cold)}" if model.rollout.interrupts else ""
     )
     return f"in-place: the old replica stops first, because the pool has no spare accelerators{away}"
-
-
-def _cost_note(model: ModelPlan) -> str:
-    cost = model.cost
-    nodes = count(cost.nodes_floor, "node")
-    price = f"{dollars(cost.floor)} an hour"
-    if cost.nodes_floor != cost.nodes_ceiling or cost.floor != cost.ceiling:
-        nodes = f"{cost.nodes_floor} to {count(cost.nodes_ceiling, 'node')}"
-        price = f"{dollars(cost.floor)} to {dollars(cost.ceiling)} an hour"
-    if cost.floor is None:
-        price = "no public on-demand price: reserved capacity"
-    return f"{price}, on {nodes}; {count(cost.idle_accelerators, 'accelerator')} idle"

@@ -6,6 +6,8 @@ from typing import Any
 
 import typer
 
+from modelyard.cli.cost import model_cost_json, plan_cost_json, plan_cost_lines, throughput_json
+from modelyard.cli.ledger_bar import has_colours, ledger_lines
 from modelyard.cli.printing import (
     console,
     dollars,
@@ -27,6 +29,7 @@ from modelyard.cli.workspace import (
 )
 from modelyard.hardware import platform_facts
 from modelyard.planning import ModelPlan, Plan
+from modelyard.planning.throughput import Throughput
 
 _HELP = """Show what an environment runs: accelerators, memory, rollout, start-up, quota and cost.
 
@@ -84,16 +87,16 @@ def _print_plan(planned: Plan) -> None:
             right=("MAX LEN", "AT ONCE", "WEIGHTS", "KV CACHE", "$/h"),
         )
     )
-    month = platform_facts().hours_per_month
-    out.print(
-        f"Cost on demand: {dollars(planned.floor)} to {dollars(planned.ceiling)} an hour, "
-        f"{dollars(planned.floor * month)} to {dollars(planned.ceiling * month)} a month."
-        + (f" Not in the sum, no public price: {', '.join(planned.unpriced)}." if planned.unpriced else ""),
-        soft_wrap=True,
-    )
+    for line in plan_cost_lines(planned, platform_facts().hours_per_month):
+        out.print(line, soft_wrap=True)
     out.print(
         "WEIGHTS and KV CACHE are GiB of one GPU or NeuronCore; AT ONCE is how many requests of MAX LEN the cache holds.\n"
     )
+    if planned.models:
+        ledgers = [(model.name, model.serving.ledger) for model in planned.models]
+        for text in ledger_lines(ledgers, colours=has_colours(out)):
+            out.print(text, soft_wrap=True)
+        out.print()
     if planned.quotas:
         out.print(
             table(
@@ -103,7 +106,9 @@ def _print_plan(planned: Plan) -> None:
                     (
                         need.code,
                         need.name,
-                        str(need.needed_vcpu),
+                        f"{need.needed_vcpu} ({need.reserved_vcpu} reserved)"
+                        if need.reserved_vcpu
+                        else str(need.needed_vcpu),
                         "not stated" if need.available is None else str(need.available),
                     )
                     for need in planned.quotas
@@ -149,13 +154,15 @@ def plan_json(planned: Plan) -> dict[str, Any]:
         "environment": planned.environment.name,
         "deployable": planned.deployable,
         "models": [model_json(model) for model in planned.models],
-        "cost": {
-            "floorUsdPerHour": round(planned.floor, 4),
-            "ceilingUsdPerHour": round(planned.ceiling, 4),
-            "unpriced": list(planned.unpriced),
-        },
+        "cost": plan_cost_json(planned),
         "quotas": [
-            {"code": n.code, "name": n.name, "neededVcpu": n.needed_vcpu, "availableVcpu": n.available}
+            {
+                "code": n.code,
+                "name": n.name,
+                "neededVcpu": n.needed_vcpu,
+                "reservedVcpu": n.reserved_vcpu,
+                "availableVcpu": n.available,
+            }
             for n in planned.quotas
         ],
         "acknowledged": [{**finding_json(a.finding), "reason": a.reason} for a in planned.acknowledged],
@@ -163,7 +170,8 @@ def plan_json(planned: Plan) -> dict[str, Any]:
     }
 
 
-def model_json(model: ModelPlan) -> dict[str, Any]:
+def model_json(model: ModelPlan, throughput: Throughput | None = None) -> dict[str, Any]:
+    """One model's plan as data; `throughput` where better is known than the bound."""
     serving, ledger = model.serving, model.serving.ledger
     return {
         "name": model.name,
@@ -192,9 +200,6 @@ def model_json(model: ModelPlan) -> dict[str, Any]:
         "replicas": {"min": model.model.replicas.min, "max": model.model.replicas.max},
         "rollout": {"strategy": model.rollout.strategy, "interrupts": model.rollout.interrupts},
         "startup": {"coldSeconds": model.startup.cold, "budgetSeconds": model.startup.budget},
-        "cost": {
-            "floorUsdPerHour": model.cost.floor,
-            "ceilingUsdPerHour": model.cost.ceiling,
-            "idleAccelerators": model.cost.idle_accelerators,
-        },
+        "cost": model_cost_json(model),
+        "throughput": throughput_json(model, throughput or model.throughput),
     }

@@ -10,29 +10,11 @@ from importlib.resources import files
 from types import MappingProxyType
 from typing import Any, Literal
 
-from modelyard.hardware import Accelerator, compute_capability
+from modelyard.engines.memory import MemoryFacts, memory_facts
+from modelyard.hardware import compute_capability
 from modelyard.hardware.accelerators import Capability
 
 EngineName = Literal["vllm", "vllm-neuron"]
-
-
-@dataclass(frozen=True)
-class MemoryFacts:
-    """Constants of a release's memory profile, per accelerator; the table's `about.memory` names their source.
-
-    `logits_bytes_per_entry`: bytes per (sequence, vocabulary entry) at the sampler's peak. `non_torch_gib` and
-    `non_torch_distributed_gib`: CUDA and NCCL buffers inside the budget, alone and with tensor parallelism.
-    `cuda_graph_base_gib` and `cuda_graph_per_layer_gib`: captured graphs. `kv_cap_fraction`: Neuron's limit for the
-    KV cache as a share of the budget, None where there is none. `block_size`: KV block in tokens.
-    """
-
-    block_size: int
-    logits_bytes_per_entry: float = 0.0
-    non_torch_gib: float = 0.0
-    non_torch_distributed_gib: float = 0.0
-    cuda_graph_base_gib: float = 0.0
-    cuda_graph_per_layer_gib: float = 0.0
-    kv_cap_fraction: float | None = None
 
 
 @dataclass(frozen=True)
@@ -64,31 +46,12 @@ class Release:
     removed: Mapping[str, str]
     tool_parsers: frozenset[str]
     reasoning_parsers: frozenset[str]
-    _batch_defaults: tuple[Mapping[str, Any], ...]
     _quantization: Mapping[str, str]
-
-    def batch_defaults(self, accelerator: Accelerator) -> tuple[int, int]:
-        """The engine's own (max_num_batched_tokens, max_num_seqs) on `accelerator`."""
-        for row in self._batch_defaults:
-            if accelerator.usable.in_gib >= row["fromMemoryGib"] and accelerator.name != row.get("except"):
-                return row["maxNumBatchedTokens"], row["maxNumSeqs"]
-        raise LookupError(f"{self.engine} {self.version} has no batch defaults for {accelerator.name}")
 
     def least_capability(self, quantization: str) -> Capability | None:
         """The least compute capability for a quantization method; None when the release does not know the method."""
         text = self._quantization.get(quantization)
         return compute_capability(text) if text else None
-
-
-_NAMES = {
-    "logitsBytesPerEntry": "logits_bytes_per_entry",
-    "nonTorchGib": "non_torch_gib",
-    "nonTorchDistributedGib": "non_torch_distributed_gib",
-    "cudaGraphBaseGib": "cuda_graph_base_gib",
-    "cudaGraphPerLayerGib": "cuda_graph_per_layer_gib",
-    "blockSize": "block_size",
-    "kvCapFraction": "kv_cap_fraction",
-}
 
 
 @cache
@@ -122,14 +85,13 @@ def _release(table: Mapping[str, Any]) -> Release:
         version=table["version"],
         image=table["image"],
         metrics_prefix=table["metricsPrefix"],
-        memory=MemoryFacts(**{_NAMES[key]: value for key, value in table["memory"].items()}),
+        memory=memory_facts(table["engine"], table["version"]),
         architectures=frozenset(table["architectures"]),
         flags=MappingProxyType(flags),
         owned=MappingProxyType(table["owned"]),
         removed=MappingProxyType(table["removed"]),
         tool_parsers=frozenset(table["toolParsers"]),
         reasoning_parsers=frozenset(table["reasoningParsers"]),
-        _batch_defaults=tuple(table["batchDefaults"]),
         _quantization=MappingProxyType(table["quantizationMinCapability"]),
     )
 

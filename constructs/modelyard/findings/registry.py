@@ -29,7 +29,8 @@ _CHECKS = (
     _error(
         "YAML001",
         "The file is not readable YAML",
-        "The text breaks YAML's grammar, repeats a key, or is not a mapping at its top. Nothing in it can be trusted.",
+        "The text breaks YAML's grammar (or that of JSON, in questions to `estimate`), repeats a key, or is not a mapping "
+        "at its top. Nothing in it can be trusted.",
         "Correct the text at the position named. Keys stand once; indentation uses spaces.",
     ),
     _error(
@@ -42,7 +43,8 @@ _CHECKS = (
         "SPEC002",
         "A required key is missing",
         "A model needs `model`, `accelerator` and `replicas`; an environment needs `account`, `region` and "
-        "`availabilityZones`. No sensible value can be computed for them.",
+        "`availabilityZones`; a question to `estimate` needs a model or config and an accelerator. No sensible value can "
+        "be computed for them.",
         "Add the key.",
     ),
     _error(
@@ -88,6 +90,28 @@ _CHECKS = (
         "Set `model.architecture` to a repository with the same `config.json` that `modelyard catalog models` lists.",
     ),
     _error(
+        "MODEL002",
+        "A config.json does not say what the model is made of",
+        "A field that decides memory is missing, the class is one whose layers are not known, or the quantization is. "
+        "Memory is computed from these and never guessed.",
+        "Give the checkpoint's whole config.json. Classes and quantization methods that are known stand in the message.",
+    ),
+    _warning(
+        "MODEL004",
+        "A family of models whose memory was never measured",
+        "The layout of the family is known and its parameters were counted, but no start-up log of it was held against "
+        "the memory model. The prediction may be off by more than the figures of `make accuracy`.",
+        "Leave room: compare the first start-up's log with `modelyard explain MODEL` before production.",
+    ),
+    _warning(
+        "MODEL003",
+        "The repository publishes another number of parameters",
+        "Weights are computed from config.json. Where the checkpoint holds more or fewer numbers, by more than 1 %, the "
+        "formula of the model's class is wrong, or files of the repository belong to something else, and so the memory "
+        "may be wrong.",
+        "Compare with what the engine prints at start-up, and leave a margin of the difference.",
+    ),
+    _error(
         "ENG001",
         "No engine serves this model on this accelerator",
         "Engines support certain accelerators and architectures only; the server would exit at start-up.",
@@ -124,6 +148,35 @@ _CHECKS = (
         "vLLM refuses to start when one request of `maxModelLen` tokens needs more KV cache than is left after the weights.",
         "Use the length that fits, fp8 KV cache, more accelerators or a larger one; the message has the numbers.",
     ),
+    _warning(
+        "KV002",
+        "A full batch preempts itself",
+        "`maxNumSeqs` admits more sequences than the KV cache can hold at 512 tokens each. The engine then throws "
+        "sequences out of the batch and computes them again, and latency rises with load.",
+        "Lower `engine.maxNumSeqs` to the number named, or make the cache larger: fp8, more accelerators, a higher "
+        "`gpuMemoryUtilization`.",
+    ),
+    _warning(
+        "IMG001",
+        "Images can be larger than a prompt",
+        "A vision model turns an image into tokens of the prompt. One whose tokens exceed the longest prompt is refused with "
+        "an error to the client, though the file is small.",
+        "Raise maxModelLen, or bound the pixels with mm-processor-kwargs, which also bounds the encoder's memory.",
+    ),
+    _error(
+        "BATCH001",
+        "A batch smaller than its sequences",
+        "vLLM stops at start-up when maxNumBatchedTokens is below maxNumSeqs: every running sequence needs one token a step.",
+        "Raise maxNumBatchedTokens or lower maxNumSeqs.",
+    ),
+    _error(
+        "UTIL001",
+        "The utilization leaves no room outside the budget",
+        "The CUDA context, buffers of collectives and, before vLLM 0.20, captured graphs lie outside "
+        "total × gpuMemoryUtilization. Where they do not fit, the engine starts, fills the KV cache and then runs out of "
+        "memory.",
+        "Lower gpuMemoryUtilization to the figure in the message.",
+    ),
     _error(
         "LEN001",
         "The length exceeds what the model was trained for",
@@ -145,13 +198,18 @@ _CHECKS = (
     _error(
         "CAP002",
         "Models can ask for more accelerators than the pool may hold",
-        "When a NodePool reaches its limit, pods stay Pending with a message that looks like missing capacity.",
-        "Raise the pool's `limit`, or lower the models' maximum replicas.",
+        "When a NodePool reaches its limit, pods stay Pending with a message that looks like missing capacity. A limit "
+        "counts whole nodes, and running models are not moved: pods that leave parts of several nodes free leave no "
+        "place for one that needs a whole node. The number named has a place for every replica, however they are packed.",
+        "Raise the pool's `limit` to the number named, lower the models' maximum replicas, or give models that take "
+        "whole nodes a pool of their own.",
     ),
     _error(
         "CAP003",
         "No instance type in the pool admits the pod",
-        "The scheduler would leave the pod Pending for ever: accelerators, CPU, memory, disk or zones do not match.",
+        "The scheduler would leave the pod Pending for ever: accelerators, CPU, memory or disk do not suffice after the "
+        "platform's own DaemonSets, or Karpenter cannot launch the type at all: for its region, capacity type or price, or "
+        "because one node of it exceeds the pool's limit.",
         "Widen the pool's `instanceTypes`, choose another pool, or change the accelerator count; the nearest miss is named.",
     ),
     _warning(
@@ -179,6 +237,19 @@ _CHECKS = (
         "Use on-demand, or accept the outage in a relaxed environment.",
     ),
     _warning(
+        "CAP008",
+        "Part of the pool's limit can never be used",
+        "A limit counts whole nodes. What is left below the next whole node looks like room and is none.",
+        "Use a multiple of the node's accelerators.",
+    ),
+    _warning(
+        "CAP009",
+        "The pool's zones may not offer the instance type",
+        "EC2 offers some types in few zones of a region, which it names by id (`use2-az1`). Which of them is `us-east-2a` "
+        "differs from account to account, so a pool in fewer zones may have none that offers the type.",
+        "Compare ids with `aws ec2 describe-availability-zones`, add zones, or acknowledge the finding with what you saw.",
+    ),
+    _warning(
         "AMI001",
         "The AMI is not pinned",
         "`@latest` replaces every node when AWS publishes an image, untested.",
@@ -193,14 +264,15 @@ _CHECKS = (
     _error(
         "ROLL001",
         "The rollout would deadlock",
-        "`surge` starts the new pod before the old one stops, but the pool has no room for one more replica.",
-        "Use `rollout: {strategy: in-place}` or `auto`, or raise the pool's limit.",
+        "`surge` starts the new pod before the old one stops, but the pool's limit allows no further replica, counted in "
+        "whole nodes while every model runs all its replicas. The new pod would wait for what the old one holds.",
+        "Use `rollout: {strategy: in-place}` or `auto`, or raise the pool's limit to the number named.",
     ),
     _warning(
         "ROLL002",
         "The rollout interrupts the endpoint",
-        "With one replica and no spare accelerator, the old pod stops before the new one has loaded.",
-        "Raise the pool's limit by one replica, or run two replicas.",
+        "With one replica and no place for another, the old pod stops before the new one has loaded.",
+        "Raise the pool's limit to the number named, or run two replicas.",
     ),
     _warning(
         "QUOTA001",

@@ -1,6 +1,12 @@
 """Accelerators and EC2 instance types: dated facts with their sources, and the look-ups over them."""
 
-from modelyard.hardware.accelerators import Accelerator, accelerators, compute_capability
+from modelyard.hardware.accelerators import (
+    Accelerator,
+    accelerator_called,
+    accelerators,
+    compute_capability,
+    unlisted_gpu,
+)
 from modelyard.hardware.instance_types import InstanceType, Price, instance_types, types_with
 from modelyard.hardware.memory import Memory
 from modelyard.hardware.platform import PlatformFacts, platform_facts
@@ -11,9 +17,11 @@ __all__ = [
     "Memory",
     "PlatformFacts",
     "Price",
+    "accelerator_called",
     "accelerators",
     "compute_capability",
     "instance_types",
     "platform_facts",
     "types_with",
+    "unlisted_gpu",
 ]

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cache
 from types import MappingProxyType
 from typing import Literal
@@ -20,6 +21,7 @@ class Accelerator:
 
     `memory` is what EC2 states for one device, `usable` what the framework sees. `compute_capability` is None on
     Neuron; `cores` are the logical cores of a device, which Neuron counts for tensor parallelism, and 1 on a GPU.
+    `peak_tflops` of the whole device by number format (fp16, fp8, int8, fp4), dense, in 10¹² operations a second.
     """
 
     name: str
@@ -31,6 +33,15 @@ class Accelerator:
     cores: int
     bandwidth_gb_per_second: float
     usable_source: str
+    peak_tflops: Mapping[str, float] = field(hash=False)
+    peak_source: str
+
+    @property
+    def nvlink(self) -> bool:
+        """Whether ranks talk over NVLink: the compute capabilities of NVIDIA's data-centre parts."""
+        return self.compute_capability is not None and (
+            self.compute_capability in ((7, 0), (8, 0), (9, 0)) or self.compute_capability[0] == 10
+        )
 
     @property
     def resource(self) -> str:
@@ -67,7 +78,41 @@ def accelerators() -> Mapping[str, Accelerator]:
                 cores=row.get("coresPerDevice", 1),
                 bandwidth_gb_per_second=row["bandwidthGBs"],
                 usable_source=row["usableSource"],
+                peak_tflops=MappingProxyType(dict(row["tflops"])),
+                peak_source=row["tflopsSource"],
             )
             for name, row in rows.items()
         }
+    )
+
+
+def accelerator_called(text: str) -> Accelerator | None:
+    """The accelerator of that name or product: `h100`, `H100 80GB` and `NVIDIA H100 80GB` are one; None when none is."""
+    wanted = _plain(text)
+    known = list(accelerators().values())
+    for names in ([_plain(a.name) for a in known], [_plain(a.product) for a in known]):
+        if wanted in names:
+            return known[names.index(wanted)]
+    alone = re.sub(r"[\s-]+\d+ ?gb$", "", text, flags=re.IGNORECASE)  # the memory beside a name that says it all
+    return accelerator_called(alone) if alone != text else None
+
+
+def _plain(text: str) -> str:
+    return re.sub(r"[^a-z0-9]", "", text.lower().replace("nvidia", "").replace("aws", ""))
+
+
+def unlisted_gpu(usable: Memory, capability: Capability | None) -> Accelerator:
+    """An NVIDIA GPU that EC2 does not sell, by what the framework sees of its memory; its speed is not known."""
+    return Accelerator(
+        name="unlisted",
+        product="a GPU outside the table",
+        vendor="nvidia",
+        memory=usable,
+        usable=usable,
+        compute_capability=capability,
+        cores=1,
+        bandwidth_gb_per_second=0.0,
+        usable_source="stated by the caller",
+        peak_tflops=MappingProxyType({}),
+        peak_source="",
     )

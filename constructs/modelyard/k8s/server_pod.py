@@ -10,6 +10,7 @@ from modelyard.k8s.pod_security import container_security_context, pod_security_
 from modelyard.k8s.probes import PORT_NAME, Drain, probes
 from modelyard.k8s.weights import CLAIM, MOUNT_PATH, await_container, fetched_sources, weights_path
 from modelyard.planning import ModelPlan
+from modelyard.planning.serving import images_per_prompt
 
 PORT = 8000
 _HOME = "/home/vllm"
@@ -36,9 +37,6 @@ def serve_settings(plan: ModelPlan) -> ServeSettings:
     model, serving = plan.model, plan.serving
     names = model.model.served_names or tuple(dict.fromkeys((model.name, model.model.repository)))
     speculative = model.speculative_decoding
-    images = model.features.images_per_prompt
-    if serving.arch.multimodal and images is None:
-        images = 1
     return ServeSettings(
         model_path=weights_path(model.model.uri, model.model.revision),
         served_names=names,
@@ -53,7 +51,7 @@ def serve_settings(plan: ModelPlan) -> ServeSettings:
         prefix_caching=model.features.prefix_caching,
         tool_parser=plan.parsers.tools if model.features.tools else None,
         reasoning_parser=plan.parsers.reasoning if model.features.reasoning else None,
-        images_per_prompt=images if serving.arch.multimodal else None,
+        images_per_prompt=images_per_prompt(model, serving.arch),
         adapters={adapter.name: weights_path(adapter.uri, adapter.revision) for adapter in model.adapters},
         max_lora_rank=max((adapter.rank for adapter in model.adapters), default=16),
         speculative=None

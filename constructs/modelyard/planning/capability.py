@@ -2,14 +2,19 @@
 
 from __future__ import annotations
 
-from modelyard.engines import Release
+from dataclasses import replace
+
+from modelyard.architecture import Architecture
+from modelyard.engines import Release, newest_release
 from modelyard.findings import Finding
 from modelyard.hardware import Accelerator
-from modelyard.planning.architecture import Architecture
 from modelyard.spec.model import Model
 
 BFLOAT16 = (8, 0)
 """First compute capability with bfloat16 (NVIDIA Ampere)."""
+
+FP8_CACHE = (8, 0)
+"""First compute capability whose attention kernels read an fp8 KV cache in vLLM (FlashInfer on Ampere and Ada)."""
 
 
 def engine_findings(
@@ -60,46 +65,59 @@ def number_format_findings(
     model: Model, arch: Architecture, accelerator: Accelerator, engine: Release
 ) -> list[Finding]:
     """Number formats against the accelerator's generation."""
-    if accelerator.compute_capability is None:
-        if arch.quantization is None:
-            return []
-        return [
-            Finding(
-                "GPU001",
-                f"{arch.model_id} is quantized with {arch.quantization.method}, which {accelerator.name} cannot run",
-                "use a 16-bit checkpoint on Neuron",
-                subject=model.name,
-                field=("model",),
-            )
-        ]
+    found = format_findings(arch, accelerator, model.engine.dtype, model.engine.kv_cache_dtype, engine)
+    fields: dict[tuple[str | int, ...], tuple[str, ...]] = {
+        ("dtype",): ("engine", "dtype"),
+        ("kvCacheDtype",): ("engine", "kvCacheDtype"),
+        ("quantization",): ("model",) if accelerator.compute_capability is None else ("accelerator",),
+    }
+    return [replace(finding, subject=model.name, field=fields[finding.field]) for finding in found]
+
+
+def format_findings(
+    arch: Architecture,
+    accelerator: Accelerator,
+    dtype: str = "auto",
+    kv_cache_dtype: str = "auto",
+    engine: Release | None = None,
+) -> list[Finding]:
+    """Why `accelerator` cannot compute in the formats of `arch`, `dtype` and the cache; `field` is the setting at fault.
+
+    `engine` refuses methods that it does not know; without one only the accelerator is judged.
+    """
+    stored = arch.quantization
     have = accelerator.compute_capability
+    if accelerator.vendor != "nvidia":
+        if stored is None:
+            return []
+        message = f"{arch.model_id or 'the model'} is quantized with {stored.method}, which {accelerator.name} cannot run"
+        return [Finding("GPU001", message, "use a 16-bit checkpoint on Neuron", field=("quantization",))]
+    if have is None:
+        return []
     shown = f"{accelerator.name} has compute capability {have[0]}.{have[1]}"
     problems = []
-    if model.engine.dtype == "bfloat16" and have < BFLOAT16:
+    if dtype == "bfloat16" and have < BFLOAT16:
+        message = f"bfloat16 needs compute capability 8.0, {shown}"
+        problems.append(
+            Finding("GPU001", message, "use dtype float16, or a newer accelerator", field=("dtype",))
+        )
+    if kv_cache_dtype.startswith("fp8") and have < FP8_CACHE:
+        message = f"an fp8 KV cache needs compute capability 8.0, {shown}"
         problems.append(
             Finding(
-                "GPU001",
-                f"bfloat16 needs compute capability 8.0, {shown}",
-                "use dtype float16, or a newer accelerator",
-                subject=model.name,
-                field=("engine", "dtype"),
+                "GPU001", message, "use kvCacheDtype auto, or a newer accelerator", field=("kvCacheDtype",)
             )
         )
-    if arch.quantization:
-        least = engine.least_capability(arch.quantization.method)
-        if least is None or have < least:
+    if stored:
+        least = (engine or newest_release("vllm")).least_capability(stored.method)
+        unknown = least is None and engine is not None
+        if unknown or (least and have < least):
             needs = (
-                f"needs compute capability {least[0]}.{least[1]}"
+                f"needs compute capability {least[0]}.{least[1]}, {shown}"
                 if least
-                else f"is unknown to {engine.engine}"
+                else f"is unknown to {engine.engine if engine else 'vllm'}, {shown}"
             )
-            problems.append(
-                Finding(
-                    "GPU001",
-                    f"quantization {arch.quantization.method} {needs}, {shown}",
-                    "use a newer accelerator or another checkpoint",
-                    subject=model.name,
-                    field=("accelerator",),
-                )
-            )
+            message = f"quantization {stored.method} {needs}"
+            fix = "use a newer accelerator or another checkpoint"
+            problems.append(Finding("GPU001", message, fix, field=("quantization",)))
     return problems

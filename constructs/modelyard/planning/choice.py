@@ -6,8 +6,9 @@ from dataclasses import dataclass
 
 from modelyard.findings import Finding
 from modelyard.hardware import accelerators
+from modelyard.planning.admission import PodRequest
 from modelyard.planning.cost import Cost, plan_cost
-from modelyard.planning.placement import Placement, PodRequest, place, pod_request
+from modelyard.planning.placement import Placement, nearest_miss, place, pod_request
 from modelyard.planning.serving import Serving, known_architecture, plan_serving
 from modelyard.spec.environment import Environment
 from modelyard.spec.model import Model
@@ -50,7 +51,9 @@ def choose(model: Model, environment: Environment) -> Choice | list[Finding]:
                 field=("accelerator",),
             )
         ]
-    serving = plan_serving(model, accelerators()[model.accelerator.type], model.accelerator.count or 1)
+    serving = plan_serving(
+        model, accelerators()[model.accelerator.type], model.accelerator.count or 1, environment.region
+    )
     if isinstance(serving, list):
         return serving
     return _in_some_pool(serving, environment)
@@ -79,15 +82,14 @@ def _in_some_pool(serving: Serving, environment: Environment) -> Choice | list[F
     admitted = [placement for placement in placements if placement.instance_types]
     if admitted:
         return Choice(serving, request, min(admitted, key=lambda p: _price(p, environment)))
-    misses = [rejection for placement in placements for rejection in placement.rejections]
-    nearest = misses[-1] if misses else None
+    nearest = nearest_miss(placements)
     missed = f"nearest miss {nearest.instance_type} {nearest.reason}" if nearest else "the pool is empty"
     return [
         Finding(
             "CAP003",
             f"no instance type of pool {' or '.join(pools)} admits {serving.count} {wanted}, "
             f"{request.cpu_milli / 1000:g} CPU and {request.memory}: {missed}",
-            "widen the pool's instanceTypes, or ask for fewer accelerators",
+            "widen the pool's instanceTypes or limit, or ask for fewer accelerators",
             subject=model.name,
             field=("accelerator",),
         )

@@ -1,23 +1,94 @@
-"""What a model costs an hour: at least, and at most."""
+"""What a model costs an hour: at least and at most, by capacity type, and what of it nobody uses."""
 
 from __future__ import annotations
 
+from collections import defaultdict
+from collections.abc import Iterable
 from dataclasses import dataclass
 
+from modelyard.hardware import InstanceType
 from modelyard.planning.placement import Placement
+from modelyard.spec.environment import CapacityType, Pool
 from modelyard.spec.model import Replicas
 
 
 @dataclass(frozen=True)
+class NodePrice:
+    """US dollars an hour of one node under one capacity type; None where nobody publishes or states it."""
+
+    least: float | None
+    most: float | None
+    basis: str
+
+
+@dataclass(frozen=True)
+class CapacityCost:
+    """US dollars an hour if every node is of one capacity type. `basis` says whose prices these are.
+
+    The floor of spot is None unless the environment file states a price: the market sets it. Nodes in a reservation cost
+    nothing more than the reservation, which is billed whether they run or not: `committed`.
+    """
+
+    capacity: CapacityType
+    floor: float | None
+    ceiling: float | None
+    basis: str
+
+    @property
+    def committed(self) -> bool:
+        return self.capacity == "reserved"
+
+
+@dataclass(frozen=True)
 class Cost:
-    """US dollars an hour on demand; None where AWS publishes no price. `idle_accelerators` are paid for at the floor
-    and used by no replica of this model."""
+    """US dollars an hour; None where AWS publishes no price and the environment file states none.
+
+    `floor` and `ceiling` are the lowest and highest over the capacity types that the pool allows, `by_capacity`. Where a
+    lower price is possible but unknown (spot), `floor` takes the highest that it can be and `floor_at_most` says so.
+    `idle_accelerators` are paid for at the floor and used by no replica of this model; `stranded` is what they cost.
+    `node_price` is that of one node at the floor, `usd_per_replica` a replica's share of its nodes, idle ones included.
+    """
 
     nodes_floor: int
     nodes_ceiling: int
     floor: float | None
     ceiling: float | None
     idle_accelerators: int
+    by_capacity: tuple[CapacityCost, ...] = ()
+    floor_at_most: bool = False
+    node_price: float | None = None
+    usd_per_replica: float | None = None
+    stranded: float | None = None
+    zones: int = 1
+
+
+@dataclass(frozen=True)
+class PoolCost:
+    """The nodes of one instance type in a pool when its models share them as densely as they can, at their fewest
+    replicas. US dollars an hour; `stranded` is the price of the accelerators that no model uses."""
+
+    pool: str
+    instance_type: str
+    nodes: int
+    accelerators: int
+    idle_accelerators: int
+    floor: float | None
+
+    @property
+    def stranded(self) -> float | None:
+        if not self.idle_accelerators:
+            return 0.0
+        return None if self.floor is None else self.floor * self.idle_accelerators / self.accelerators
+
+
+@dataclass(frozen=True)
+class Lodger:
+    """One model's fewest replicas, with the accelerators of each, on the nodes of `placement`."""
+
+    placement: Placement
+    replicas: int
+    accelerators: int
+    cost: Cost
 
 
 def nodes_for(replicas: int, *, accelerators: int, per_node: int, zones: int) -> int:
@@ -26,19 +97,129 @@ def nodes_for(replicas: int, *, accelerators: int, per_node: int, zones: int) ->
     return max(packed, min(replicas, zones))
 
 
+def node_price(instance: InstanceType, pool: Pool, capacity: CapacityType, region: str) -> NodePrice:
+    """The price of one node: what the environment file states, else what AWS publishes."""
+    if (stated := pool.prices.get(instance.name, {}).get(capacity)) is not None:
+        return NodePrice(stated, stated, "stated in the environment file")
+    listed = instance.price(region).usd_per_hour
+    if capacity == "spot":
+        # Without a maximum price, which Karpenter never sets, EC2 caps spot at the on-demand price.
+        return NodePrice(None, listed, "set by the market, never above on demand")
+    if capacity == "on-demand":
+        return NodePrice(listed, listed, "list price" if listed is not None else "no public price")
+    if listed is None:
+        return NodePrice(None, None, "no public price; a Capacity Block is paid in advance")
+    return NodePrice(listed, listed, "on-demand rate of a reservation, billed used or not")
+
+
 def plan_cost(
     placement: Placement, replicas: Replicas, *, accelerators: int, zones: int, region: str
 ) -> Cost:
     """Floor: fewest replicas on the cheapest admitting type. Ceiling: most replicas on the dearest."""
-    prices = [t.price(region).usd_per_hour for t in placement.instance_types]
-    known = [price for price in prices if price is not None]
     per_node = placement.cheapest.accelerator_count
     low = nodes_for(replicas.min, accelerators=accelerators, per_node=per_node, zones=zones)
     high = nodes_for(replicas.max, accelerators=accelerators, per_node=per_node, zones=zones)
+    offers = {
+        capacity: [node_price(t, placement.pool, capacity, region) for t in placement.instance_types]
+        for capacity in placement.pool.capacity
+    }
+    known = [
+        price
+        for prices in offers.values()
+        for node in prices
+        if (price := node.most if node.least is None else node.least) is not None
+    ]
+    most = [node.most for prices in offers.values() for node in prices]
+    dearest = [price for price in most if price is not None]
+    cheapest = min(known) if known else None
+    idle = low * per_node - replicas.min * accelerators
+    one = max(1, replicas.min)
+    nodes_of_one = nodes_for(one, accelerators=accelerators, per_node=per_node, zones=zones)
     return Cost(
         nodes_floor=low,
         nodes_ceiling=high,
-        floor=low * min(known) if known else None,
-        ceiling=high * max(known) if len(known) == len(prices) else None,
-        idle_accelerators=low * per_node - replicas.min * accelerators,
+        floor=None if cheapest is None else low * cheapest,
+        ceiling=high * max(dearest) if len(dearest) == len(most) else None,
+        idle_accelerators=idle,
+        by_capacity=tuple(_capacity_cost(c, prices, low, high) for c, prices in offers.items()),
+        floor_at_most=cheapest is not None and any(_unknown_below(c, prices) for c, prices in offers.items()),
+        node_price=cheapest,
+        usd_per_replica=None if cheapest is None else nodes_of_one * cheapest / one,
+        stranded=None if cheapest is None else idle * cheapest / per_node,
+        zones=zones,
     )
+
+
+def _capacity_cost(capacity: CapacityType, prices: list[NodePrice], low: int, high: int) -> CapacityCost:
+    least = [node.least for node in prices if node.least is not None]
+    most = [node.most for node in prices if node.most is not None]
+    # On demand, Karpenter launches nothing that has no price: what is known is all there is.
+    floor_known = least and (len(least) == len(prices) or capacity == "on-demand")
+    return CapacityCost(
+        capacity=capacity,
+        floor=low * min(least) if floor_known else None,
+        ceiling=high * max(most) if len(most) == len(prices) else None,
+        basis=" or ".join(dict.fromkeys(node.basis for node in prices)),
+    )
+
+
+def _unknown_below(capacity: CapacityType, prices: list[NodePrice]) -> bool:
+    return capacity != "on-demand" and any(node.least is None for node in prices)
+
+
+def sum_of_costs(costs: Iterable[Cost]) -> tuple[CapacityCost, ...]:
+    """By capacity type, over those models whose pools allow it; unknown where one of them is."""
+    found: dict[CapacityType, list[CapacityCost]] = defaultdict(list)
+    for cost in costs:
+        for offer in cost.by_capacity:
+            found[offer.capacity].append(offer)
+    return tuple(
+        CapacityCost(
+            capacity,
+            _sum([offer.floor for offer in offers]),
+            _sum([offer.ceiling for offer in offers]),
+            "; ".join(dict.fromkeys(offer.basis for offer in offers)),
+        )
+        for capacity, offers in sorted(found.items())
+    )
+
+
+def _sum(amounts: list[float | None]) -> float | None:
+    known = [amount for amount in amounts if amount is not None]
+    return sum(known) if len(known) == len(amounts) else None
+
+
+def pool_costs(lodgers: Iterable[Lodger]) -> tuple[PoolCost, ...]:
+    """What the pools cost at the floor when models share nodes of the same type."""
+    groups: dict[tuple[str, str], list[Lodger]] = defaultdict(list)
+    for lodger in lodgers:
+        groups[lodger.placement.pool_name, lodger.placement.cheapest.name].append(lodger)
+    return tuple(_pool_cost(pool, name, members) for (pool, name), members in sorted(groups.items()))
+
+
+def _pool_cost(pool: str, instance_type: str, lodgers: list[Lodger]) -> PoolCost:
+    per_node = lodgers[0].placement.cheapest.accelerator_count
+    wanted = [lodger.accelerators for lodger in lodgers for _ in range(lodger.replicas)]
+    spread = max(min(lodger.replicas, lodger.cost.zones) for lodger in lodgers)
+    nodes = max(packed_nodes(wanted, per_node), spread)
+    price = min((t.cost.node_price for t in lodgers if t.cost.node_price is not None), default=None)
+    return PoolCost(
+        pool=pool,
+        instance_type=instance_type,
+        nodes=nodes,
+        accelerators=nodes * per_node,
+        idle_accelerators=nodes * per_node - sum(wanted),
+        floor=0.0 if not nodes else None if price is None else nodes * price,
+    )
+
+
+def packed_nodes(accelerators: Iterable[int], per_node: int) -> int:
+    """Nodes for replicas of `accelerators` each, the largest first, each onto the first node with room."""
+    free: list[int] = []
+    for wanted in sorted(accelerators, reverse=True):
+        at = next((i for i, room in enumerate(free) if room >= wanted), None)
+        if at is None:
+            free.append(per_node - wanted)
+        else:
+            free[at] -= wanted
+    return len(free)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator
 
 from modelyard.findings import Finding
@@ -82,6 +83,26 @@ def _pool_findings(name: str, pool: Pool, environment: Environment, subject: str
             field=field,
         )
         return
+    if (
+        wasted := _never_launched(pool.limit, [instance.accelerator_count for instance in usable])
+    ) == pool.limit:
+        yield Finding(
+            "CAP003",
+            f"pool {name}: its limit of {pool.limit} allows no node, the smallest is {usable[0].name} with "
+            f"{usable[0].accelerator_count} {pool.accelerator}",
+            f"raise the limit to {usable[0].accelerator_count}, or choose another accelerator",
+            subject=subject,
+            field=(*field, "limit"),
+        )
+    elif wasted:
+        yield Finding(
+            "CAP008",
+            f"pool {name}: {wasted} of its limit of {pool.limit} {pool.accelerator} can never be launched, nodes have "
+            + " or ".join(str(count) for count in sorted({i.accelerator_count for i in usable})),
+            f"use {pool.limit - wasted} or a multiple of the node",
+            subject=subject,
+            field=(*field, "limit"),
+        )
     if len(usable) * len(environment.pool_zones(pool)) * len(pool.capacity) == 1:
         yield Finding(
             "CAP001",
@@ -101,6 +122,12 @@ def _pool_findings(name: str, pool: Pool, environment: Environment, subject: str
         )
     if pool.ami.endswith("@latest"):
         yield _unpinned(f"pool {name}", pool.ami, subject, (*field, "ami"))
+
+
+def _never_launched(limit: int, nodes: list[int]) -> int:
+    """What is left of `limit` when the pool is full of whole nodes, whichever of the sizes fit."""
+    smallest = min(nodes)
+    return limit if limit < smallest else limit % math.gcd(*nodes)
 
 
 def _unpinned(nodes: str, ami: str, subject: str, field: tuple[str, ...]) -> Finding:

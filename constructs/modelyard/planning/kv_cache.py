@@ -1,50 +1,195 @@
-"""Memory of the KV cache: what one request of a given length needs on each accelerator."""
+"""Memory of the KV cache: how vLLM lays it out in blocks, and what one request of a given length needs of it."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from dataclasses import dataclass
+from functools import lru_cache
 
+from modelyard.architecture import Architecture
+from modelyard.engines import CacheRules
 from modelyard.hardware import Memory
-from modelyard.planning.architecture import Architecture
+
+# Sparse attention caches its index keys in FP8, with a 32-bit scale for this many (models/deepseek_v2.py, Indexer).
+_INDEX_BLOCK = 128
+# Beside recurrent layers, kernels of latent attention want blocks of this many tokens (platforms/interface.py,
+# _align_hybrid_block_size).
+_LATENT_STEP = 128
+_HEAD_WIDTH_OF_DS_MLA = 656  # fp8_ds_mla: 512 numbers in FP8, 4 scales, 64 rotary numbers in 16 bit
+# Groups of layers are evened out to the larger class when it is less than this many times the smaller.
+_PAD_UP_TO = 1.5
 
 
-def kv_bytes_per_token_and_layer(arch: Architecture, tensor_parallel: int, kv_cache_dtype: str) -> int:
-    """Keys and values of one token in one layer on one rank; heads are copied beyond one rank a KV head."""
+CURRENT = CacheRules()
+
+
+@dataclass(frozen=True)
+class CacheGroup:
+    """Layers that share a block table. `window` is 0 where every token is kept; `state`: a recurrent state instead."""
+
+    layers: int
+    window: int = 0
+    chunked: bool = False
+    state: bool = False
+
+
+@dataclass(frozen=True)
+class CacheLayout:
+    """The cache of one rank: every group takes blocks of `bytes_per_block` from one pool."""
+
+    block_size: int
+    bytes_per_block: int
+    groups: tuple[CacheGroup, ...]
+    rules: CacheRules
+    tokens_in_flight: int
+    speculative_tokens: int = 0
+
+    def blocks_for(self, length: int) -> int:
+        """Blocks that one request of `length` tokens takes (vllm/v1/kv_cache_interface.py)."""
+        blocks = 0
+        for group in self.groups:
+            if group.state:
+                blocks += self.rules.state_blocks + self.speculative_tokens
+            elif group.window and self.rules.hybrid:
+                kept = min(group.window - (0 if group.chunked else 1) + self.tokens_in_flight, length)
+                blocks += _ceil(kept, self.block_size) + (0 if group.chunked else 1)
+            else:
+                blocks += _ceil(length, self.block_size)
+        return blocks
+
+    def need(self, length: int) -> Memory:
+        """Cache that one request of `length` tokens takes."""
+        return Memory.bytes(self.bytes_per_block * self.blocks_for(length))
+
+    def blocks(self, available: Memory) -> int:
+        """Blocks that `available` memory holds."""
+        return max(0, int(available.in_bytes // self.bytes_per_block)) if self.bytes_per_block else 0
+
+    def concurrency(self, available: Memory, length: int) -> float:
+        """Requests of `length` that fit at once."""
+        needed = self.blocks_for(length)
+        return self.blocks(available) / needed if needed else 0.0
+
+    def tokens(self, available: Memory, length: int) -> int:
+        """Tokens that fit, as the release's start-up log counts them for a longest request of `length`."""
+        if self.rules.tokens_by_groups:
+            return self.blocks(available) // len(self.groups) * self.block_size
+        return int(self.concurrency(available, length) * length)
+
+
+def kv_bytes_per_token_and_layer(
+    arch: Architecture, tensor_parallel: int, kv_cache_dtype: str, rules: CacheRules = CURRENT
+) -> int:
+    """What one token takes in one layer on one rank.
+
+    Heads are copied beyond one rank a KV head; the latent of multi-head latent attention is whole on every rank.
+    """
+    size = bytes_per_number(arch, kv_cache_dtype)
+    if arch.latent and rules.latent:
+        index = arch.latent.index_dim + arch.latent.index_dim // _INDEX_BLOCK * 4
+        if kv_cache_dtype == "fp8_ds_mla":
+            return _HEAD_WIDTH_OF_DS_MLA + index
+        return (rules.latent_width or arch.latent.kv_rank + arch.latent.rope_dim) * size + index
+    if arch.latent:  # keys with their rotary part, values padded to the same width
+        heads = -(-arch.heads // tensor_parallel)
+        return 2 * heads * _padded(arch.latent.nope_dim + arch.latent.rope_dim) * size
     heads = max(1, arch.kv_heads // tensor_parallel)
-    return 2 * heads * arch.head_dim * (1 if kv_cache_dtype == "fp8" else 2)
+    return 2 * heads * arch.head_dim * size
 
 
-def kv_cache_for_request(
+def bytes_per_number(arch: Architecture, kv_cache_dtype: str) -> int:
+    return 1 if kv_cache_dtype.startswith("fp8") else arch.bytes_per_parameter
+
+
+def _padded(width: int) -> int:
+    """Head sizes that attention kernels have (vLLM before latent attention: 192 became 256)."""
+    return next((size for size in (64, 80, 96, 112, 128, 256) if width <= size), width)
+
+
+@lru_cache(maxsize=65536)
+def cache_layout(
     arch: Architecture,
     *,
-    length: int,
     tensor_parallel: int,
     kv_cache_dtype: str,
     max_num_batched_tokens: int,
     block_size: int,
-) -> Memory:
-    """KV cache that one request of `length` tokens occupies on each rank.
+    pipeline: int = 1,
+    layers: range | None = None,
+    rules: CacheRules = CURRENT,
+    draft_layers: int = 0,
+    speculative_tokens: int = 0,
+) -> CacheLayout:
+    """The layout on one rank that holds `layers` (all of them when None).
 
-    Sliding-window layers keep the window plus the tokens in flight, which are two batches with asynchronous
-    scheduling, and one more block (vLLM v1/kv_cache_interface.py, SlidingWindowSpec).
+    `draft_layers`: full-attention layers that draft `speculative_tokens` tokens and are cached with the others.
+
+    Layers of one kind form groups of equal size over the whole model, dealt out in turn, so that every pipeline stage
+    has its share of each group (vllm/v1/core/kv_cache_utils.py, get_kv_cache_groups).
     """
-    page = kv_bytes_per_token_and_layer(arch, tensor_parallel, kv_cache_dtype) * block_size
-    full = _blocks(length, block_size)
-    sliding = _blocks(min(arch.sliding_window - 1 + 2 * max_num_batched_tokens, length), block_size) + 1
-    full_layers = arch.layers - arch.sliding_layers
-    return Memory.bytes(
-        page * (full_layers * full + (arch.sliding_layers * sliding if arch.sliding_layers else 0))
-    )
+    here = range(arch.layers) if layers is None else layers
+    per_token = kv_bytes_per_token_and_layer(arch, tensor_parallel, kv_cache_dtype, rules)
+    state = _state_bytes(arch, tensor_parallel, speculative_tokens)
+    if state and per_token:
+        step = max(block_size, _LATENT_STEP) if arch.latent else block_size
+        block_size = step * _ceil(state, step * per_token)
+    page = block_size * per_token or state
+    kinds: dict[str, list[int]] = {}
+    for layer, kind in enumerate(arch.layer_types):
+        if kind != "none":
+            windowed = kind in ("sliding", "chunked")
+            kinds.setdefault(
+                "full" if windowed and not _keeps_window(arch, kind, rules) else kind, []
+            ).append(layer)
+    if draft_layers and arch.layers - 1 in here:  # drafts are on the last stage
+        kinds.setdefault("full", []).extend(range(arch.layers, arch.layers + draft_layers))
+        here = range(here.start, arch.layers + draft_layers)
+    groups: list[CacheGroup] = []
+    widest = 0
+    for shared, members in kinds.items():
+        size = _group_size([len(found) for found in kinds.values()])
+        count = _ceil(len(members), size)
+        for number in range(count):
+            mine = [layer for layer in members[number::count] if layer in here]
+            windowed = shared in ("sliding", "chunked")
+            groups.append(
+                CacheGroup(
+                    len(mine),
+                    arch.window if windowed else 0,
+                    shared == "chunked",
+                    shared in ("linear", "mamba"),
+                )
+            )
+            widest = max(widest, len(mine))
+    # One batch a pipeline stage, and one more with asynchronous scheduling (VllmConfig.max_in_flight_tokens).
+    in_flight = max_num_batched_tokens * (pipeline + rules.in_flight - 1)
+    return CacheLayout(block_size, page * widest, tuple(groups), rules, in_flight, speculative_tokens)
 
 
-def longest_length(need: Callable[[int], Memory], available: Memory, limit: int, block_size: int) -> int:
-    """The longest length up to `limit`, in whole blocks, whose `need` is within `available`; 0 when none is."""
-    low, high = 0, limit // block_size
-    while low < high:
-        middle = (low + high + 1) // 2
-        low, high = (middle, high) if need(middle * block_size) <= available else (low, middle - 1)
-    return limit if low == limit // block_size and need(limit) <= available else low * block_size
+def _keeps_window(arch: Architecture, kind: str, rules: CacheRules) -> bool:
+    # Chunked attention (Llama 4) is cached in full unless VLLM_ALLOW_CHUNKED_LOCAL_ATTN_WITH_HYBRID_KV_CACHE is set.
+    return rules.hybrid and kind == "sliding"
 
 
-def _blocks(tokens: int, block_size: int) -> int:
-    return -(-tokens // block_size)
+def _group_size(sizes: list[int]) -> int:
+    return max(sizes) if max(sizes) < min(sizes) * _PAD_UP_TO else min(sizes)
+
+
+def _state_bytes(arch: Architecture, tensor_parallel: int, speculative_tokens: int) -> int:
+    """State of one recurrent layer and sequence on one rank (layers/mamba/mamba_utils.py)."""
+    state = arch.linear
+    if state is None:
+        return 0
+    if state.kind == "mamba2":
+        groups = state.key_heads + (
+            0 if state.key_heads % tensor_parallel == 0 else tensor_parallel - state.key_heads
+        )
+        channels = state.value_heads * state.value_dim + 2 * groups * state.key_dim
+    else:
+        channels = state.conv_channels
+    steps = state.conv_kernel - 1 + speculative_tokens
+    conv = channels // tensor_parallel * steps * arch.bytes_per_parameter
+    return conv + state.value_heads // tensor_parallel * state.value_dim * state.key_dim * state.state_bytes
+
+
+def _ceil(number: int, size: int) -> int:
+    return -(-number // size)

@@ -3,22 +3,38 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import cached_property, lru_cache
 
-from modelyard.engines import Release
+from modelyard.architecture import Architecture
+from modelyard.engines import MemoryFacts
 from modelyard.hardware import Accelerator, Memory
-from modelyard.planning.architecture import Architecture
-from modelyard.planning.kv_cache import kv_cache_for_request
+from modelyard.planning.activation import peak_activation
+from modelyard.planning.kv_cache import CacheLayout, cache_layout
+from modelyard.planning.parallelism import Parallelism
 from modelyard.planning.weights import weights_per_accelerator
+
+# Batch sizes that vLLM captures by default: 1, 2, 4, then every 8 to 248 and every 16 to 512 (config/vllm.py,
+# _set_cudagraph_sizes); fewer when max_num_seqs is small.
+_ALL_GRAPH_SIZES = 51
+
+HOPPER = (9, 0)
+
+NOTHING = Memory(0)
 
 
 @dataclass(frozen=True)
 class MemoryRequest:
-    """One way to run a model. `tensor_parallel` counts logical cores (see `Accelerator.cores`)."""
+    """One way to run a model. `split.tensor` counts logical cores on Neuron (see `Accelerator.cores`).
+
+    `adapter_rank` and `adapter_count`: LoRA slots. `speculative_tokens` are drafted a step, with the
+    model's own layers for multi-token prediction if `own_drafts`. `draft`: weights of a draft model beside it. `image_limit`: images of a request, None for the engine's own. `largest_image`:
+    tokens of one, None for the tower's own most.
+    """
 
     arch: Architecture
     accelerator: Accelerator
-    release: Release
-    tensor_parallel: int
+    facts: MemoryFacts
+    split: Parallelism
     gpu_memory_utilization: float
     max_num_seqs: int
     max_num_batched_tokens: int
@@ -26,11 +42,21 @@ class MemoryRequest:
     enforce_eager: bool = False
     adapter_rank: int = 0
     adapter_count: int = 0
+    speculative_tokens: int = 0
+    own_drafts: bool = False
+    draft: Memory = NOTHING
+    image_limit: int | None = None
+    largest_image: int | None = None
 
 
 @dataclass(frozen=True)
 class MemoryLedger:
-    """All amounts per rank: a GPU, or a logical NeuronCore. `kv_cache` is what is left for it and may be negative."""
+    """Amounts of the rank with the least room: a GPU, or a logical NeuronCore.
+
+    `total` is `outside` the budget, plus weights, adapters, activation, non-torch, graphs within the budget, and the KV
+    cache, exactly. `cuda_graphs` are all graphs; `graphs_in_budget` those that the engine takes off the budget.
+    `kv_cache` is what is left and may be negative.
+    """
 
     request: MemoryRequest
     total: Memory
@@ -40,69 +66,144 @@ class MemoryLedger:
     activation: Memory
     non_torch: Memory
     cuda_graphs: Memory
+    graphs_in_budget: Memory
     kv_cache: Memory
+    layers: range
+
+    @property
+    def outside(self) -> Memory:
+        """Memory beyond total × utilization, which the engine leaves alone."""
+        return self.total - self.budget
+
+    @cached_property
+    def layout(self) -> CacheLayout:
+        """How the KV cache is laid out in blocks."""
+        request = self.request
+        return cache_layout(
+            request.arch,
+            tensor_parallel=request.split.tensor,
+            kv_cache_dtype=request.kv_cache_dtype,
+            max_num_batched_tokens=request.max_num_batched_tokens,
+            block_size=request.facts.block_size,
+            pipeline=request.split.pipeline,
+            layers=self.layers,
+            rules=request.facts.cache,
+            draft_layers=request.arch.mtp_layers if request.own_drafts else 0,
+            speculative_tokens=request.speculative_tokens,
+        )
 
     def kv_need(self, length: int) -> Memory:
         """KV cache that one request of `length` tokens takes."""
-        return kv_cache_for_request(
-            self.request.arch,
-            length=length,
-            tensor_parallel=self.request.tensor_parallel,
-            kv_cache_dtype=self.request.kv_cache_dtype,
-            max_num_batched_tokens=self.request.max_num_batched_tokens,
-            block_size=self.request.release.memory.block_size,
-        )
+        return self.layout.need(length)
 
     def concurrency(self, length: int) -> float:
         """Requests of `length` tokens that the KV cache holds at once."""
-        return max(0.0, self.kv_cache.in_bytes / self.kv_need(length).in_bytes)
+        return self.layout.concurrency(self.kv_cache, length)
 
     def kv_tokens(self, length: int) -> int:
         """Tokens that the KV cache holds, as vLLM prints them for requests of `length`."""
-        return int(self.concurrency(length) * length)
+        return self.layout.tokens(self.kv_cache, length)
 
 
+@lru_cache(maxsize=16384)
 def memory_ledger(request: MemoryRequest) -> MemoryLedger:
-    """Compute the ledger.
+    """Compute the ledger of the pipeline stage that holds the fewest requests.
 
     vLLM measures weights, persistent buffers and a profiling run, and gives the rest of total × utilization to the KV
     cache (vllm/v1/worker/gpu_worker.py, determine_available_memory); each line here is one of those terms.
     """
-    facts = request.release.memory
+    stages = request.split.stages(request.arch.layers)
+    ledgers = [_stage_ledger(request, stage, layers) for stage, layers in enumerate(stages)]
+    return min(ledgers, key=lambda ledger: ledger.kv_cache.in_bytes / max(1, ledger.layout.bytes_per_block))
+
+
+def _stage_ledger(request: MemoryRequest, stage: int, layers: range) -> MemoryLedger:
+    facts, arch, split = request.facts, request.arch, request.split
     total = request.accelerator.usable * (1 / request.accelerator.cores)
     budget = total * request.gpu_memory_utilization
-    weights = weights_per_accelerator(request.arch, request.tensor_parallel)
-    adapters = _adapters(request)
-    if facts.kv_cap_fraction is not None:  # Neuron: the compiler plans buffers, the plugin caps the cache
-        left = budget - weights - adapters
-        cap = budget * facts.kv_cap_fraction
-        zero = Memory(0)
-        return MemoryLedger(request, total, budget, weights, adapters, zero, zero, zero, min(left, cap))
-    activation = _activation(request)
-    distributed = request.tensor_parallel > 1
-    non_torch = Memory.gib(facts.non_torch_distributed_gib if distributed else facts.non_torch_gib)
-    graphs = (
-        Memory(0)
-        if request.enforce_eager
-        else Memory.gib(facts.cuda_graph_base_gib + facts.cuda_graph_per_layer_gib * request.arch.layers)
+    weights = request.draft + weights_per_accelerator(
+        arch,
+        split,
+        stage,
+        drafts=request.own_drafts,
+        absorbed=facts.absorbed,
+        capability=request.accelerator.compute_capability,
     )
-    kv_cache = budget - weights - adapters - activation - non_torch - graphs
-    return MemoryLedger(request, total, budget, weights, adapters, activation, non_torch, graphs, kv_cache)
+    adapters = _adapters(request) * (1 / split.pipeline)
+    if facts.kv_cap_fraction is not None:  # Neuron: the compiler plans buffers, the plugin caps the cache
+        kv_cache = min(budget - weights - adapters, budget * facts.kv_cap_fraction)
+        compiler = budget - weights - adapters - kv_cache
+        return MemoryLedger(
+            request,
+            total,
+            budget,
+            weights,
+            adapters,
+            compiler,
+            Memory(0),
+            Memory(0),
+            Memory(0),
+            kv_cache,
+            layers,
+        )
+    activation = peak_activation(
+        arch,
+        facts,
+        split,
+        batched_tokens=request.max_num_batched_tokens,
+        sequences=request.max_num_seqs,
+        samples=stage == split.pipeline - 1,
+        image_limit=request.image_limit,
+        largest_image=request.largest_image,
+    )
+    non_torch = Memory.gib(_non_torch_gib(request))
+    graphs = Memory.gib(_graphs_gib(request, len(layers)))
+    counted = graphs if facts.graphs_in_budget else NOTHING
+    kv_cache = budget - weights - adapters - activation - non_torch - counted
+    return MemoryLedger(
+        request, total, budget, weights, adapters, activation, non_torch, graphs, counted, kv_cache, layers
+    )
 
 
-def _activation(request: MemoryRequest) -> Memory:
-    """Peak of the profiling run: the MLP of a full batch, or the sampler over the whole vocabulary."""
-    arch = request.arch
-    # gate, up and their product, and about four hidden states, in 16 bit
-    width = arch.experts_per_token * arch.moe_intermediate if arch.experts else arch.intermediate
-    mlp = request.max_num_batched_tokens * 2 * (3 * width / request.tensor_parallel + 4 * arch.hidden)
-    rows = min(request.max_num_seqs, request.max_num_batched_tokens)
-    logits = rows * arch.vocab * request.release.memory.logits_bytes_per_entry
-    peak = max(mlp, logits)
-    if arch.multimodal:
-        # The encoder cache holds a batch of image tokens, and the tower's own activations stay below another.
-        peak += 2 * request.max_num_batched_tokens * arch.hidden * 2
-    return Memory.bytes(peak)
+def _non_torch_gib(request: MemoryRequest) -> float:
+    """Memory that is not PyTorch's: kernels and workspaces, and buffers of collectives where ranks talk.
+
+    Over NVLink collectives hold larger buffers, and from Hopper on the fused and symmetric-memory ones their own.
+    """
+    facts, capability = request.facts, request.accelerator.compute_capability
+    ranks = request.split.tensor
+    if request.split.ranks == 1:
+        return facts.non_torch_gib
+    if ranks == 1 or capability is None or not request.accelerator.nvlink:
+        return facts.ranks_pcie_gib
+    if capability >= HOPPER:
+        fused = request.split.pipeline == request.split.data == 1
+        extra = facts.fused_gib + facts.fused_each_gib * (ranks - 1) if fused else 0.0
+        return facts.ranks_hopper_gib + facts.ranks_hopper_each_gib * (ranks - 1) + extra
+    return facts.ranks_nvlink_gib + facts.ranks_nvlink_each_gib * (ranks - 1)
+
+
+def _graphs_gib(request: MemoryRequest, layers: int) -> float:
+    facts = request.facts
+    if request.enforce_eager:
+        return 0.0
+    whole = (
+        facts.graphs_base_gib
+        + facts.graphs_per_layer_gib * layers
+        + (facts.graphs_per_layer_ranks_gib * layers if request.split.tensor > 1 else 0)
+        + (facts.graphs_experts_gib if request.arch.experts else 0)
+    )
+    return whole * (
+        _graph_sizes(request.max_num_seqs, request.speculative_tokens) / _ALL_GRAPH_SIZES
+        if facts.graphs_follow_seqs
+        else 1
+    )
+
+
+def _graph_sizes(max_num_seqs: int, speculative_tokens: int = 0) -> int:
+    """Batch sizes captured for up to twice `max_num_seqs` sequences, each with its drafted tokens."""
+    largest = min(2 * max_num_seqs * (1 + speculative_tokens), 512)
+    return len([1, 2, 4]) if largest < 8 else 3 + min(largest, 248) // 8 + max(0, largest - 240) // 16
 
 
 def _adapters(request: MemoryRequest) -> Memory:
@@ -112,5 +213,5 @@ def _adapters(request: MemoryRequest) -> Memory:
     kv = arch.kv_heads * arch.head_dim
     inputs = 3 * arch.hidden + q + 2 * arch.hidden + arch.intermediate
     outputs = q + 2 * kv + arch.hidden + 2 * arch.intermediate + arch.hidden
-    per_rank = inputs + outputs / request.tensor_parallel
+    per_rank = inputs + outputs / request.split.tensor
     return Memory.bytes(request.adapter_count * request.adapter_rank * arch.layers * per_rank * 2)

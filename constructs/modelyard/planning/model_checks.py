@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import replace
 
 from modelyard.engines import Release, check_flags, newest_release, parsers_for
 from modelyard.findings import Finding
 from modelyard.hardware import accelerators
-from modelyard.planning.choice import Choice
+from modelyard.planning.fit import Fit, fit_warnings
 from modelyard.planning.records import ModelPlan
 from modelyard.planning.serving import Serving, engine_for
 from modelyard.spec.environment import Environment
@@ -60,9 +61,12 @@ def parser_findings(model: Model, serving: Serving) -> Iterator[Finding]:
             )
 
 
-def advice(planned: ModelPlan, environment: Environment, others: list[Choice]) -> Iterator[Finding]:
+def advice(planned: ModelPlan) -> Iterator[Finding]:
     """Warnings about one model that can run."""
-    model, placement = planned.model, planned.placement
+    model, placement, serving = planned.model, planned.placement, planned.serving
+    for found in fit_warnings(Fit(serving.ledger, serving.max_model_len, serving.max_model_len)):
+        field = ("model",) if found.field == ("model",) else ("engine", "maxModelLen")
+        yield replace(found, subject=model.name, field=field)
     if model.replicas.min == 1 and model.availability is None:
         yield Finding(
             "AVAIL001",
@@ -75,29 +79,10 @@ def advice(planned: ModelPlan, environment: Environment, others: list[Choice]) -
         yield Finding(
             "ROLL002",
             f"a rollout stops the only replica for about {planned.startup.cold // 60} min: pool "
-            f"{placement.pool_name} has no spare {planned.serving.accelerator.name}",
-            f"raise its limit by {planned.serving.count}, or run two replicas",
+            f"{placement.pool_name} has no place for another",
+            f"raise its limit to {planned.rollout.surge_limit}, or run two replicas",
             subject=model.name,
             field=("replicas",),
-        )
-    idle = planned.cost.idle_accelerators
-    tier = placement.cheapest.accelerator_count
-    filled = sum(
-        max(1, other.serving.model.replicas.min) * other.serving.count
-        for other in others
-        if other.placement.pool_name == placement.pool_name
-        and other.placement.cheapest.accelerator_count == tier
-    )
-    if idle > filled:
-        yield Finding(
-            "CAP004",
-            f"{idle - filled} of {planned.cost.nodes_floor * tier} {planned.serving.accelerator.name} are paid for and "
-            f"idle on {planned.cost.nodes_floor} × {placement.cheapest.name}",
-            f"use {tier} a replica, "
-            + ("state availability: single so that replicas share a node, " if planned.zonal else "")
-            + "or add models to the pool",
-            subject=model.name,
-            field=("accelerator",),
         )
     if model.startup.budget and model.startup.budget < planned.startup.load + planned.startup.compile:
         yield Finding(

@@ -1,33 +1,79 @@
-"""Which tensor-parallel sizes a model's shape allows."""
+"""How a replica is spread over accelerators, and which sizes a model's shape allows."""
 
 from __future__ import annotations
 
-from modelyard.planning.architecture import Architecture
+from dataclasses import dataclass
 
-_FP8_BLOCK = 128
+from modelyard.architecture import Architecture
 
 
-def split_problem(arch: Architecture, tensor_parallel: int) -> str | None:
-    """Why the model cannot run on `tensor_parallel` ranks, or None.
+@dataclass(frozen=True)
+class Parallelism:
+    """Ranks of one replica: `tensor` × `pipeline` × `data`. `expert`: whole experts are dealt out to tensor × data ranks
+    instead of slices of all (vLLM's --enable-expert-parallel)."""
 
-    Rules of vLLM's parallel linear layers: heads divide evenly; KV heads divide, or are copied a whole number of
-    times; widths divide; block-quantized FP8 keeps whole blocks of 128 on every rank.
+    tensor: int = 1
+    pipeline: int = 1
+    data: int = 1
+    expert: bool = False
+
+    @property
+    def ranks(self) -> int:
+        return self.tensor * self.pipeline * self.data
+
+    def stages(self, layers: int) -> tuple[range, ...]:
+        """Layers of each pipeline stage: even shares, and one more for the stages before the last
+        (vllm/distributed/utils.py, get_pp_indices)."""
+        share, left = divmod(layers, self.pipeline)
+        sizes = [share] * self.pipeline
+        for extra in range(2, left + 2):
+            sizes[-extra] += 1
+        starts = [sum(sizes[:stage]) for stage in range(self.pipeline)]
+        return tuple(range(start, start + size) for start, size in zip(starts, sizes, strict=True))
+
+
+def split_problem(arch: Architecture, split: Parallelism) -> str | None:
+    """Why the model cannot run on `split`, or None.
+
+    Rules of vLLM's parallel linear layers: heads divide evenly; KV heads divide, or are copied a whole number of times
+    (latent attention has none to divide); widths divide; block-quantized FP8 keeps whole blocks on every rank.
     """
-    if arch.heads % tensor_parallel:
-        return f"{arch.heads} attention heads do not divide by {tensor_parallel}"
-    if tensor_parallel <= arch.kv_heads and arch.kv_heads % tensor_parallel:
-        return f"{arch.kv_heads} KV heads do not divide by {tensor_parallel}"
-    if tensor_parallel > arch.kv_heads and tensor_parallel % arch.kv_heads:
-        return f"{tensor_parallel} ranks are not a multiple of {arch.kv_heads} KV heads"
-    width = arch.moe_intermediate if arch.experts else arch.intermediate
-    if width % tensor_parallel:
-        return f"intermediate size {width} does not divide by {tensor_parallel}"
-    block_quantized = arch.quantization is not None and arch.quantization.method == "fp8"
-    if block_quantized and tensor_parallel > 1 and (width // tensor_parallel) % _FP8_BLOCK:
-        return f"intermediate size {width} over {tensor_parallel} ranks breaks the FP8 blocks of {_FP8_BLOCK}"
+    tensor = split.tensor
+    if split.pipeline > arch.layers:
+        return f"{arch.layers} layers do not fill {split.pipeline} pipeline stages"
+    if arch.heads % tensor:
+        return f"{arch.heads} attention heads do not divide by {tensor}"
+    if arch.latent is None and arch.attention_layers:
+        if tensor <= arch.kv_heads and arch.kv_heads % tensor:
+            return f"{arch.kv_heads} KV heads do not divide by {tensor}"
+        if tensor > arch.kv_heads and tensor % arch.kv_heads:
+            return f"{tensor} ranks are not a multiple of {arch.kv_heads} KV heads"
+    if arch.linear and arch.linear.value_heads % tensor:
+        return f"{arch.linear.value_heads} heads of the linear layers do not divide by {tensor}"
+    return _width_problem(arch, split)
+
+
+def _width_problem(arch: Architecture, split: Parallelism) -> str | None:
+    block = arch.quantization.format.block if arch.quantization else 0
+    widths = {}
+    if arch.moe is None or len(arch.moe.layers) < arch.layers:
+        widths["intermediate size"] = (arch.intermediate, split.tensor)
+    if arch.moe:
+        if split.expert:
+            if arch.moe.count < split.tensor * split.data:
+                return f"{arch.moe.count} experts are fewer than {split.tensor * split.data} ranks"
+        else:
+            widths["intermediate size of an expert"] = (arch.moe.intermediate, split.tensor * split.data)
+        if arch.moe.shared_intermediate:
+            widths["intermediate size of the shared expert"] = (arch.moe.shared_intermediate, split.tensor)
+    for name, (width, ranks) in widths.items():
+        if width % ranks:
+            return f"{name} {width} does not divide by {ranks}"
+        if block and ranks > 1 and (width // ranks) % block:
+            return f"{name} {width} over {ranks} ranks breaks the FP8 blocks of {block}"
     return None
 
 
 def allowed_splits(arch: Architecture, most: int = 64) -> list[int]:
     """Every tensor-parallel size up to `most` that works."""
-    return [size for size in range(1, most + 1) if not split_problem(arch, size)]
+    return [size for size in range(1, most + 1) if not split_problem(arch, Parallelism(size))]

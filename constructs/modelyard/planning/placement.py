@@ -5,35 +5,22 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable
 from dataclasses import dataclass
+from functools import lru_cache
 
-from modelyard.hardware import InstanceType, Memory, instance_types, platform_facts, types_with
+from modelyard.hardware import InstanceType, Memory, instance_types, types_with
+from modelyard.planning.admission import PodRequest, PoolTerms, Room, room_on, shortages
 from modelyard.planning.serving import Serving
 from modelyard.planning.weights import checkpoint_size
 from modelyard.spec.environment import Environment, Pool
 
 
 @dataclass(frozen=True)
-class PodRequest:
-    """What the server's pod asks of a node. `memory` includes `shm`, which is a memory-backed volume.
-
-    `memory_limit` lies above the request by the checkpoint's size: the page cache of files that are read counts
-    against the limit, and would be thrown out before it is used.
-    """
-
-    accelerators: int
-    cpu_milli: int
-    memory: Memory
-    memory_limit: Memory
-    shm: Memory
-    ephemeral: Memory
-
-
-@dataclass(frozen=True)
 class Rejection:
-    """An instance type that does not admit the pod."""
+    """An instance type that does not admit the pod. `distance` grows with the number and size of what it lacks."""
 
     instance_type: str
     reason: str
+    distance: float = 0.0
 
 
 @dataclass(frozen=True)
@@ -48,6 +35,8 @@ class Placement:
     pool: Pool
     instance_types: tuple[InstanceType, ...]
     rejections: tuple[Rejection, ...]
+    room: Room | None
+    """What every admitting type has at least; None where none admits."""
 
     @property
     def cheapest(self) -> InstanceType:
@@ -83,9 +72,13 @@ def pod_request(serving: Serving) -> PodRequest:
 
 def candidates(pool: Pool) -> tuple[InstanceType, ...]:
     """The instance types that Karpenter may choose from in `pool`."""
-    if not pool.instance_types:
-        return types_with(pool.accelerator)
-    return tuple(instance_types()[name] for name in pool.instance_types if name in instance_types())
+    return _named_or_all(pool.accelerator, pool.instance_types)
+
+
+def _named_or_all(accelerator: str, names: tuple[str, ...]) -> tuple[InstanceType, ...]:
+    if not names:
+        return types_with(accelerator)
+    return tuple(instance_types()[name] for name in names if name in instance_types())
 
 
 def launchable(pool: Pool, region: str) -> list[InstanceType]:
@@ -101,16 +94,28 @@ def uses_local_disks(types: Iterable[InstanceType]) -> bool:
 def place(request: PodRequest, pool_name: str, environment: Environment) -> Placement:
     """Match `request` against every instance type of the pool."""
     pool = environment.pools[pool_name]
+    return Placement(pool_name, pool, *_match(request.amounts, PoolTerms.of(pool, environment.region)))
+
+
+@lru_cache(maxsize=4096)
+def _match(
+    amounts: tuple[int, ...], terms: PoolTerms
+) -> tuple[tuple[InstanceType, ...], tuple[Rejection, ...], Room | None]:
+    """Admitting types, rejected ones, and the room of the former. Models ask for few different amounts: remembered."""
     admitted: list[InstanceType] = []
     rejections: list[Rejection] = []
-    types = candidates(pool)
+    types = _named_or_all(terms.accelerator, terms.instance_types)
     on_nvme = uses_local_disks(types)
+    rooms: dict[str, Room | None] = {}
     for instance in types:
-        disk = Memory.bytes(instance.local_nvme_gb * 1e9) if on_nvme else Memory.gib(pool.root_volume_gib)
-        if reason := _refusal(instance, request, pool, environment.region, disk):
-            rejections.append(Rejection(instance.name, reason))
+        # NVMe disks, or the root volume, hold images and pods.
+        volume = Memory.bytes(instance.local_nvme_gb * 1e9) if on_nvme else Memory.gib(terms.root_volume_gib)
+        if lacks := shortages(instance, amounts, terms, volume):
+            reason = "; ".join(shortage.reason for shortage in lacks)
+            rejections.append(Rejection(instance.name, reason, sum(shortage.weight for shortage in lacks)))
         else:
             admitted.append(instance)
+            rooms[instance.name] = room_on(instance, volume)
     if admitted:
         fewest = min(instance.accelerator_count for instance in admitted)
         rejections += [
@@ -119,31 +124,24 @@ def place(request: PodRequest, pool_name: str, environment: Environment) -> Plac
             if instance.accelerator_count > fewest
         ]
         admitted = [instance for instance in admitted if instance.accelerator_count == fewest]
-    admitted.sort(key=lambda i: (i.price(environment.region).usd_per_hour or float("inf"), i.vcpu, i.name))
-    return Placement(pool_name, pool, tuple(admitted), tuple(rejections))
+    admitted.sort(key=lambda i: (i.price(terms.region).usd_per_hour or float("inf"), i.vcpu, i.name))
+    least = _least([room for i in admitted if (room := rooms[i.name])])
+    return tuple(admitted), tuple(rejections), least
 
 
-def _refusal(
-    instance: InstanceType, request: PodRequest, pool: Pool, region: str, disk: Memory
-) -> str | None:
-    facts = platform_facts()
-    if instance.unsupported:
-        return instance.unsupported
-    if instance.accelerator.name != pool.accelerator:
-        return f"has {instance.accelerator.name}, not {pool.accelerator}"
-    if region not in instance.offered_regions:
-        return f"is not offered in {region}"
-    if instance.accelerator_count < request.accelerators:
-        return f"has {instance.accelerator_count} of {request.accelerators} accelerators"
-    if instance.allocatable_cpu_milli is None or instance.allocatable_memory is None:
-        return "Karpenter states no allocatable resources"
-    cpu = instance.allocatable_cpu_milli - facts.daemon_cpu_milli
-    if cpu < request.cpu_milli:
-        return f"has {cpu / 1000:.2f} CPU free of DaemonSets, {request.cpu_milli / 1000:.2f} needed"
-    memory = instance.allocatable_memory - facts.daemon_memory
-    if memory < request.memory:
-        return f"has {memory} of memory free of DaemonSets, {request.memory} needed"
-    space = disk * facts.usable_disk_share - facts.system_disk
-    if space < facts.image_disk + request.ephemeral:
-        return f"has {space} of disk, {facts.image_disk + request.ephemeral} needed; raise rootVolumeGib"
-    return None
+def nearest_miss(placements: Iterable[Placement]) -> Rejection | None:
+    """Of all types that admit nothing, the one that lacks the least; the first of equals."""
+    misses = (rejection for placement in placements for rejection in placement.rejections)
+    return min(misses, key=lambda rejection: rejection.distance, default=None)
+
+
+def _least(rooms: list[Room]) -> Room | None:
+    if not rooms:
+        return None
+    return Room(
+        accelerators=min(room.accelerators for room in rooms),
+        cpu_milli=min(room.cpu_milli for room in rooms),
+        memory=min(room.memory for room in rooms),
+        disk=min(room.disk for room in rooms),
+        efa_interfaces=min(room.efa_interfaces for room in rooms),
+    )

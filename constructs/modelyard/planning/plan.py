@@ -8,6 +8,7 @@ from modelyard.engines import parsers_for
 from modelyard.findings import Finding
 from modelyard.planning.choice import Choice, choice_cost, choose
 from modelyard.planning.environment_checks import environment_findings
+from modelyard.planning.fit_checks import waste_findings
 from modelyard.planning.judgement import judge, located
 from modelyard.planning.model_checks import (
     advice,
@@ -16,7 +17,14 @@ from modelyard.planning.model_checks import (
     parser_findings,
     reference_findings,
 )
-from modelyard.planning.pool_checks import limit_findings, quota_finding
+from modelyard.planning.packing import pod_kind
+from modelyard.planning.pool_checks import (
+    Occupancy,
+    limit_findings,
+    occupancies,
+    offering_findings,
+    quota_finding,
+)
 from modelyard.planning.quota import quota_needs
 from modelyard.planning.records import ModelPlan, Plan
 from modelyard.planning.rollout import plan_rollout
@@ -56,18 +64,20 @@ def plan(
             ]
         else:
             problems += [*chosen, *flag_findings(model, likely_release(model))]
-    demand = {pool: _demand(pool, models, choices) for pool in environment.pools}
-    # What the limits leave when every model runs all its replicas; negative when they are too low.
-    headroom = {name: pool.limit - sum(demand[name].values()) for name, pool in environment.pools.items()}
+    occupied = occupancies(choices, {name: model.replicas.max for name, model in models.items()})
     plans = []
     for name, choice in choices.items():
-        planned = _complete(models[name], choice, environment, headroom[choice.placement.pool_name])
+        planned = _complete(models[name], choice, environment, occupied[choice.placement.pool_name])
         if isinstance(planned, ModelPlan):
             plans.append(planned)
-            problems += advice(planned, environment, [c for n, c in choices.items() if n != name])
+            problems += advice(planned)
         else:
             problems.append(planned)
-    problems += limit_findings(demand, environment)
+    problems += [
+        *limit_findings(occupied, environment),
+        *offering_findings(plans, environment, problems),
+        *waste_findings(plans),
+    ]
     quotas = quota_needs(
         ((p.placement, p.cost.nodes_ceiling + p.rollout.max_surge) for p in plans), environment.quotas
     )
@@ -86,29 +96,23 @@ def _overridden(model: Model, override: Override | None) -> Model:
     return model.model_copy(update=changes)
 
 
-def _demand(pool: str, models: dict[str, Model], choices: dict[str, Choice]) -> dict[str, int]:
-    """Accelerators of the pool that each model can ask for with all its replicas."""
-    return {
-        name: models[name].replicas.max * choice.serving.count
-        for name, choice in choices.items()
-        if choice.placement.pool_name == pool
-    }
-
-
-def _complete(model: Model, choice: Choice, environment: Environment, headroom: int) -> ModelPlan | Finding:
-    serving = choice.serving
+def _complete(
+    model: Model, choice: Choice, environment: Environment, occupancy: Occupancy
+) -> ModelPlan | Finding:
+    serving, pool = choice.serving, choice.placement.pool
+    surge_limit = occupancy.surge_limits[pod_kind(choice.pod, choice.placement)]
     rollout = plan_rollout(
         wanted=model.rollout.strategy,
-        replicas=max(1, model.replicas.min),
-        accelerators=serving.count,
-        headroom=headroom,
+        replicas=model.replicas.min,
+        limit=pool.limit,
+        surge_limit=surge_limit,
     )
     if rollout is None:
         return Finding(
             "ROLL001",
-            f"surge needs {serving.count} spare {serving.accelerator.name} in pool {choice.placement.pool_name}, "
-            f"{max(0, headroom)} left of {choice.placement.pool.limit}",
-            "use rollout auto or in-place, or raise the pool's limit",
+            f"surge needs a limit of {surge_limit} {serving.accelerator.name} in pool {choice.placement.pool_name}, in "
+            f"whole nodes, got {pool.limit}",
+            f"use rollout auto or in-place, or raise the pool's limit to {surge_limit}",
             subject=model.name,
             field=("rollout",),
         )

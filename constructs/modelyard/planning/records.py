@@ -6,12 +6,14 @@ from dataclasses import dataclass
 
 from modelyard.engines import Parsers
 from modelyard.findings import Finding, Severity
-from modelyard.planning.cost import Cost
-from modelyard.planning.placement import Placement, PodRequest
+from modelyard.planning.admission import PodRequest
+from modelyard.planning.cost import CapacityCost, Cost, Lodger, PoolCost, pool_costs, sum_of_costs
+from modelyard.planning.placement import Placement
 from modelyard.planning.quota import QuotaNeed
 from modelyard.planning.rollout import Rollout
 from modelyard.planning.serving import Serving
 from modelyard.planning.startup import LoadStrategy, StartupPlan, load_strategy
+from modelyard.planning.throughput import Throughput, roofline
 from modelyard.spec.environment import Environment
 from modelyard.spec.model import Model
 
@@ -44,6 +46,11 @@ class ModelPlan:
         """Whether replicas are spread over zones."""
         return self.model.availability != "single" and self.model.replicas.max > 1
 
+    @property
+    def throughput(self) -> Throughput:
+        """Tokens a second of one replica: the bound of its hardware."""
+        return roofline(self.serving)
+
 
 @dataclass(frozen=True)
 class Acknowledged:
@@ -68,14 +75,36 @@ class Plan:
         return all(finding.level is not Severity.ERROR for finding in self.findings)
 
     @property
+    def pools(self) -> tuple[PoolCost, ...]:
+        """What the pools cost when models share nodes: less than the models one by one, where they leave halves."""
+        return pool_costs(
+            Lodger(m.placement, m.model.replicas.min, m.serving.count, m.cost) for m in self.models
+        )
+
+    @property
     def floor(self) -> float:
-        """US dollars an hour at the least, over the models whose price is known."""
-        return sum(model.cost.floor or 0 for model in self.models)
+        """US dollars an hour at the least, over the pools whose price is known."""
+        return sum(pool.floor or 0 for pool in self.pools)
+
+    @property
+    def floor_at_most(self) -> bool:
+        """Whether the floor may be lower, because spot or a reservation has no stated price."""
+        return any(model.cost.floor_at_most for model in self.models)
 
     @property
     def ceiling(self) -> float:
-        """US dollars an hour at the most, over the models whose price is known."""
+        """US dollars an hour at the most, over the models whose price is known: each on nodes of its own."""
         return sum(model.cost.ceiling or 0 for model in self.models)
+
+    @property
+    def stranded(self) -> float:
+        """US dollars an hour for accelerators that no model uses at the floor, over the pools whose price is known."""
+        return sum(pool.stranded or 0 for pool in self.pools)
+
+    @property
+    def by_capacity(self) -> tuple[CapacityCost, ...]:
+        """The models' costs under each capacity type that their pools allow, added up."""
+        return sum_of_costs(model.cost for model in self.models)
 
     @property
     def unpriced(self) -> tuple[str, ...]:

@@ -10,22 +10,27 @@ Strategy = Literal["surge", "in-place"]
 
 @dataclass(frozen=True)
 class Rollout:
-    """The Deployment's strategy. `interrupts`: the endpoint is away while the new replica loads."""
+    """The Deployment's strategy. `interrupts`: the endpoint is away while the new replica loads.
+
+    `surge_limit` is what the pool's limit must allow for a surge, in accelerators.
+    """
 
     strategy: Strategy
     max_surge: int
     max_unavailable: int
     interrupts: bool
+    surge_limit: int
 
 
-def plan_rollout(*, wanted: str, replicas: int, accelerators: int, headroom: int) -> Rollout | None:
-    """The strategy for `replicas` of `accelerators` each, with `headroom` accelerators to spare in the pool.
+def plan_rollout(*, wanted: str, replicas: int, limit: int, surge_limit: int) -> Rollout | None:
+    """The strategy for `replicas` in a pool that allows `limit` accelerators and needs `surge_limit` for a surge.
 
-    `auto` surges where one more replica fits and goes in place otherwise. None: `surge` is wanted and impossible.
+    `auto` surges where one more replica surely finds a place and goes in place otherwise. None: `surge` is wanted and
+    impossible.
     """
-    room = headroom >= accelerators
+    room = limit >= surge_limit
     if wanted == "surge" and not room:
         return None
     if wanted == "surge" or (wanted == "auto" and room):
-        return Rollout("surge", max_surge=1, max_unavailable=0, interrupts=False)
-    return Rollout("in-place", max_surge=0, max_unavailable=1, interrupts=replicas == 1)
+        return Rollout("surge", 1, 0, interrupts=False, surge_limit=surge_limit)
+    return Rollout("in-place", 0, 1, interrupts=replicas <= 1, surge_limit=surge_limit)

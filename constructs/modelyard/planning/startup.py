@@ -6,7 +6,8 @@ from dataclasses import dataclass
 from typing import Literal
 
 from modelyard.hardware import platform_facts
-from modelyard.planning.placement import Placement, PodRequest
+from modelyard.planning.admission import PodRequest
+from modelyard.planning.placement import Placement
 from modelyard.planning.serving import Serving
 from modelyard.planning.weights import checkpoint_size
 

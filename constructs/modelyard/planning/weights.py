@@ -1,113 +1,227 @@
-"""Parameters of a model, and the bytes that one accelerator holds of them under tensor parallelism."""
+"""The bytes of weights that one rank holds."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections import Counter
+from functools import lru_cache
 
+from modelyard.architecture import Architecture, Format, Module, modules
+from modelyard.architecture.modules import draft_modules
+from modelyard.architecture.quantization import PLAIN
+from modelyard.engines.memory import Absorbed
 from modelyard.hardware import Memory
-from modelyard.planning.architecture import Architecture
+from modelyard.hardware.accelerators import Capability
+from modelyard.planning.parallelism import Parallelism
 
 # Rows of the vocabulary are padded to this multiple before they are split (vLLM, DEFAULT_VOCAB_PADDING_SIZE).
 _VOCAB_PADDING = 64
 
-# Group size of 4-bit formats and the 16-bit scale plus 4-bit zero point that each group carries (AWQ, GPTQ).
-_GROUP = 128
-# MXFP4 packs 32 values with one 8-bit exponent (OCP Microscaling 1.0).
-_MX_BLOCK = 32
-# FP8 checkpoints with block scales carry one 32-bit scale per 128 by 128 weights.
-_FP8_BLOCK = 128 * 128
+# PyTorch's allocator takes blocks of 10 MiB and more in steps of 2 MiB, and hands out what is left of the last step
+# with the block unless it is more than 1 MiB (c10/cuda/CUDACachingAllocator, kMinLargeAlloc, kRoundLarge, kSmallSize).
+_MIB = 1 << 20
+_LARGE, _STEP, _LEFT = 10 * _MIB, 2 * _MIB, _MIB
+
+# Matrices that the engine joins into one tensor (vllm/model_executor/layers/linear.py, QKVParallelLinear and
+# MergedColumnParallelLinear; fused_moe, w13).
+_JOINED = {
+    "q_proj": "qkv",
+    "k_proj": "qkv",
+    "v_proj": "qkv",
+    "gate_proj": "gate_up",
+    "up_proj": "gate_up",
+    "in_proj_qkv": "qkvz",
+    "in_proj_z": "qkvz",
+    "q_a_proj": "qkv_a",
+    "kv_a_proj_with_mqa": "qkv_a",
+}
+
+ALONE = Parallelism()
 
 
-@dataclass(frozen=True)
-class Parameters:
-    """Parameter counts by how they are split and stored.
+def parameters(arch: Architecture) -> int:
+    """Parameters of the model; for the table's models the sum meets the published total."""
+    return sum(module.parameters for module in modules(arch))
 
-    `embedding`: input and output embeddings. `attention`, `dense_mlp`: linear layers. `experts`: routed experts.
-    `replicated`: norms, biases and routers, on every rank. `vision`: the vision tower, on every rank.
+
+def weights_per_accelerator(
+    arch: Architecture,
+    split: Parallelism = ALONE,
+    stage: int = 0,
+    *,
+    drafts: bool = False,
+    absorbed: Absorbed = "none",
+    capability: Capability | None = None,
+) -> Memory:
+    """Weights on each rank of pipeline `stage`, rotary tables included.
+
+    `drafts`: with the layers for multi-token prediction. `absorbed`: with the copies of latent attention's up-projections
+    that vLLM keeps beside the originals (layers/attention/mla_attention.py, W_UK_T and W_UV). `capability`: of the GPU,
+    whose kernels may pad the matrices of experts.
     """
+    copies = absorbed if arch.latent else "none"
+    return _weights(arch, split, stage, drafts, copies, _expert_padding(arch, capability))
 
-    embedding: int
-    attention_q_o: int
-    attention_k_v: int
-    dense_mlp: int
-    experts: int
-    replicated: int
-    vision: int
 
-    @property
-    def total(self) -> int:
-        return (
-            self.embedding
-            + self.attention_q_o
-            + self.attention_k_v
-            + self.dense_mlp
-            + self.experts
-            + self.replicated
-            + self.vision
+@lru_cache(maxsize=65536)
+def _weights(
+    arch: Architecture,
+    split: Parallelism,
+    stage: int,
+    drafts: bool,
+    absorbed: Absorbed,
+    padding: tuple[int, int],
+) -> Memory:
+    layers = split.stages(arch.layers)[stage]
+    first, last = stage == 0, stage == split.pipeline - 1
+    outer, inner = _by_layer(arch)
+    held: list[Module] = []
+    for module in outer:
+        here = last if module.kind == "head" or module.name == "norm" else first
+        again = module.kind == "embedding" and arch.tied_embeddings and last
+        held += [module] if here or again else []
+    if drafts and last:
+        held += draft_modules(arch)
+    total = arch.rope_bytes + _tensors(arch, held, split, padding)
+    # Most layers are alike: each kind is sized once.
+    for kind, times in Counter(inner[layer] for layer in layers).items():
+        total += times * _tensors(arch, [module for module, _ in kind], split, padding)
+    if absorbed != "none":
+        latent_layers = sum(arch.layer_types[layer] == "full" for layer in layers)
+        total += latent_layers * _absorbed_bytes(arch, absorbed) / split.tensor
+    return Memory.bytes(total)
+
+
+_Kind = tuple[tuple[Module, Format], ...]
+
+
+@lru_cache(maxsize=4096)
+def _by_layer(arch: Architecture) -> tuple[tuple[Module, ...], tuple[_Kind, ...]]:
+    """The modules outside the layers, and for each layer its kind: modules and formats of the first layer like it."""
+    outer: list[Module] = []
+    layers: list[list[Module]] = [[] for _ in range(arch.layers)]
+    for module in modules(arch):
+        if module.layer is None:
+            outer.append(module)
+        else:
+            layers[module.layer].append(module)
+    kinds: dict[tuple[object, ...], _Kind] = {}
+    for number, members in enumerate(layers):
+        formats = [_format(arch, module) for module in members]
+        shape = tuple(
+            (
+                module.inputs,
+                module.outputs,
+                module.split,
+                module.copies,
+                module.name.partition(f".{number}.")[2],
+                form,
+            )
+            for module, form in zip(members, formats, strict=True)
         )
+        layers_kind = kinds.setdefault(shape, tuple(zip(members, formats, strict=True)))
+        kinds[number,] = layers_kind
+    return tuple(outer), tuple(kinds[number,] for number in range(arch.layers))
 
 
-def parameters(arch: Architecture) -> Parameters:
-    """Count parameters from the architecture; for the table's models the sum meets the published total."""
-    norms = arch.layers * 2 * arch.hidden + arch.hidden
-    biases = arch.layers * (arch.heads + 2 * arch.kv_heads) * arch.head_dim if arch.attention_bias else 0
-    router = arch.layers * arch.hidden * arch.experts
-    # gpt-oss: every expert has a bias on its gate, up (2 × moe_intermediate) and down (hidden) projections.
-    expert_bias = (
-        arch.layers * arch.experts * (2 * arch.moe_intermediate + arch.hidden) if arch.expert_bias else 0
-    )
-    return Parameters(
-        embedding=arch.vocab * arch.hidden * (1 if arch.tied_embeddings else 2),
-        attention_q_o=arch.layers * 2 * arch.hidden * arch.heads * arch.head_dim,
-        attention_k_v=arch.layers * 2 * arch.hidden * arch.kv_heads * arch.head_dim,
-        # gate, up and down projections
-        dense_mlp=0 if arch.experts else arch.layers * 3 * arch.hidden * arch.intermediate,
-        experts=arch.layers * arch.experts * 3 * arch.hidden * arch.moe_intermediate,
-        replicated=norms + biases + router + expert_bias,
-        vision=arch.vision_parameters,
-    )
+def _absorbed_bytes(arch: Architecture, absorbed: Absorbed) -> float:
+    """Copies in one layer, all ranks together."""
+    assert arch.latent is not None
+    latent = arch.latent
+    if absorbed == "projections":
+        return latent.kv_rank * arch.heads * (latent.nope_dim + latent.value_dim) * arch.bytes_per_parameter
+    # The query's product with the key's up-projection, its rotary part, and the value's with the output projection.
+    queries = (latent.query_rank or arch.hidden) * arch.heads * (latent.kv_rank + latent.rope_dim)
+    size = 1 if arch.quantization and arch.quantization.format.name == "fp8" else arch.bytes_per_parameter
+    return (queries + arch.heads * latent.kv_rank * arch.hidden) * size
 
 
-def bytes_per_quantized_weight(method: str, bits: int) -> float:
-    """Bytes a weight takes in the given format, scales and zero points included.
-
-    Raises:
-        ValueError: the method is not one that the table of formats knows.
-    """
-    if method in ("awq", "gptq") or (method == "compressed-tensors" and bits == 4):
-        return bits / 8 + (2 + 0.5) / _GROUP
-    if method == "mxfp4":
-        return bits / 8 + 1 / _MX_BLOCK
-    if method == "fp8":
-        return 1 + 4 / _FP8_BLOCK
-    if method == "compressed-tensors":
-        return bits / 8
-    raise ValueError(f"no byte size is known for quantization method {method}")
+def _tensors(arch: Architecture, held: list[Module], split: Parallelism, padding: tuple[int, int]) -> float:
+    """Bytes of `held` on a rank, as the allocator hands them out: what the engine joins is one tensor, scales are others."""
+    payloads: dict[str, float] = {}
+    scales = 0.0
+    for module in held:
+        at, _, name = module.name.rpartition(".")
+        key = f"{at}.{_JOINED.get(name, name)}"
+        payload, scale = _bytes_on_rank(arch, module, split, padding)
+        payloads[key] = payloads.get(key, 0.0) + payload
+        scales += scale
+    return scales + sum(_allocated(size) for size in payloads.values())
 
 
-def weights_per_accelerator(arch: Architecture, tensor_parallel: int) -> Memory:
-    """Bytes of weights on each of `tensor_parallel` ranks.
+def _allocated(size: float) -> float:
+    whole = -(-size // _STEP) * _STEP
+    return whole if size >= _LARGE and whole - size <= _LEFT else size
 
-    Embeddings, norms and the vision tower stay in 16 bit; K and V projections are copied when there are more ranks
-    than KV heads. gpt-oss (MXFP4) quantizes its experts only.
-    """
-    count = parameters(arch)
-    linear = expert = 2.0
-    if arch.quantization:
-        packed = bytes_per_quantized_weight(arch.quantization.method, arch.quantization.bits)
-        expert = packed
-        linear = 2.0 if arch.quantization.method == "mxfp4" else packed
-    padded = -(-arch.vocab // _VOCAB_PADDING) * _VOCAB_PADDING / arch.vocab
-    return Memory.bytes(
-        count.embedding * padded * 2 / tensor_parallel
-        + count.attention_q_o * linear / tensor_parallel
-        + count.attention_k_v * linear / min(tensor_parallel, arch.kv_heads)
-        + count.dense_mlp * linear / tensor_parallel
-        + count.experts * expert / tensor_parallel
-        + (count.replicated + count.vision) * 2
-    )
+
+def _expert_padding(arch: Architecture, capability: Capability | None) -> tuple[int, int]:
+    """Multiples to which kernels for MXFP4 pad the hidden and the intermediate size of experts: Marlin before Hopper and
+    TensorRT-LLM on Blackwell do, Triton on Hopper does not (fused_moe/oracle/mxfp4.py)."""
+    stored = arch.quantization
+    padded = stored is not None and stored.format.name == "mxfp4" and capability not in (None, (9, 0))
+    return (256, 128) if padded else (1, 1)
+
+
+def _bytes_on_rank(
+    arch: Architecture, module: Module, split: Parallelism, padding: tuple[int, int] = (1, 1)
+) -> tuple[float, float]:
+    """Payload and scales of `module` on one rank."""
+    inputs, outputs = module.inputs, module.outputs
+    plain = arch.bytes_per_parameter
+    form = _format(arch, module)
+    if module.split == "vocabulary":
+        rows = -(-outputs // _VOCAB_PADDING) * _VOCAB_PADDING // split.tensor
+        return form.payload_of(inputs, rows, plain), form.scales_of(inputs, rows)
+    ranks = _ranks_that_share(arch, module, split)
+    if module.split == "experts" and padding != (1, 1):
+        inputs, outputs = _padded(arch, module, 1 if split.expert else split.tensor * split.data, padding)
+    share = module.copies / ranks
+    return form.payload_of(inputs, outputs, plain) * share, form.scales_of(inputs, outputs) * share
+
+
+def _padded(arch: Architecture, module: Module, ranks: int, padding: tuple[int, int]) -> tuple[int, int]:
+    """An expert's matrix with its hidden side padded, and its other side padded on each rank."""
+    hidden, inner = padding
+    down = module.name.endswith("down_proj")
+    side = -(-(module.inputs if down else module.outputs) // ranks)
+    wide, narrow = -(-arch.hidden // hidden) * hidden, -(-side // inner) * inner * ranks
+    return (narrow, wide) if down else (wide, narrow)
+
+
+def _format(arch: Architecture, module: Module) -> Format:
+    stored = arch.quantization
+    if stored is None:
+        return PLAIN
+    if module.split == "vocabulary":
+        listed = module.kind == "head" and any(pattern == "lm_head" for pattern, _ in stored.rules)
+        return stored.format_of("lm_head") if listed or stored.embeddings else PLAIN
+    return stored.format_of(module.name) if module.quantizable else PLAIN
+
+
+def _ranks_that_share(arch: Architecture, module: Module, split: Parallelism) -> float:
+    if module.split == "ranks" or module.split == "vision":
+        return split.tensor
+    if module.split == "vision_attention":
+        return split.tensor if arch.vision and arch.vision.heads % split.tensor == 0 else 1
+    if module.split == "kv_heads":
+        return min(split.tensor, arch.kv_heads)
+    if module.split == "experts":
+        ranks = split.tensor * split.data
+        # Whole experts: the ranks that come first take one more (linear placement).
+        return module.copies / -(-module.copies // ranks) if split.expert else ranks
+    return 1
+
+
+def weights_of_layers(arch: Architecture, layers: range, *, output: bool) -> Memory:
+    """Weights of `layers` on one device, and of the output layer if `output`: what is offloaded of a model."""
+    held = [
+        module
+        for module in modules(arch)
+        if module.layer in layers
+        or (output and (module.kind == "head" or (module.kind == "embedding" and arch.tied_embeddings)))
+    ]
+    return Memory.bytes(sum(sum(_bytes_on_rank(arch, module, ALONE)) for module in held))
 
 
 def checkpoint_size(arch: Architecture) -> Memory:
     """Size of the checkpoint on disk."""
-    return weights_per_accelerator(arch, 1)
+    return weights_per_accelerator(arch)

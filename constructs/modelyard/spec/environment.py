@@ -84,6 +84,11 @@ class Pool(Document):
     """On-demand capacity reservations or purchased capacity blocks (cr-…)."""
     zones: tuple[str, ...] = ()
     """Availability zones of the pool; default: all zones of the environment."""
+    prices: dict[str, dict[CapacityType, Annotated[float, Field(ge=0, allow_inf_nan=False)]]] = Field(
+        default_factory=dict
+    )
+    """US dollars an hour that your account really pays, by type of `instanceTypes` and capacity type, such as
+    `p5.48xlarge: {reserved: 34.6}`: discounts, spot, Capacity Blocks; default: the public on-demand price."""
     limit: Annotated[int, Field(ge=1)]
     """Most accelerators (GPUs, or Trainium chips) that the pool may hold at once."""
     ami: AmiAlias = "al2023@v20260714"
@@ -98,6 +103,17 @@ class Pool(Document):
                 "capacity 'reserved' and reservations go together: without the first a paid reservation stays "
                 "unused, without the second nothing can be launched"
             )
+        return self
+
+    @model_validator(mode="after")
+    def _prices_are_used(self) -> Self:
+        for instance_type, prices in self.prices.items():
+            if instance_type not in self.instance_types:
+                raise ValueError(f"prices.{instance_type}: name the type under instanceTypes as well")
+            if unused := sorted(set(prices) - set(self.capacity)):
+                raise ValueError(
+                    f"prices.{instance_type}: {', '.join(unused)} is not among the pool's capacity"
+                )
         return self
 
 

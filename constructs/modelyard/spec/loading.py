@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import difflib
+import json
 import re
 from collections.abc import Iterator, Mapping
 from copy import deepcopy
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from types import MappingProxyType, UnionType
 from typing import Annotated, Any, TypeVar, Union, get_args, get_origin
@@ -76,9 +77,35 @@ def load_model(path: Path) -> tuple[Model | None, Source | None, list[Finding]]:
     source = read_yaml(path)
     if isinstance(source, Finding):
         return None, None, [source]
-    model, findings = _validate(Model, source, {"name": path.stem})
-    findings += [*_account_specifics(source), *_secret_values(source)]
+    source, findings = _with_config(source, path.parent)
+    model, problems = _validate(Model, source, {"name": path.stem})
+    findings += [*problems, *_account_specifics(source), *_secret_values(source)]
     return model, source, findings
+
+
+def _with_config(source: Source, folder: Path) -> tuple[Source, list[Finding]]:
+    """`source` with the config.json that `model.config` points to in the path's place; without it when it is not one."""
+    weights = source.data.get("model")
+    if not isinstance(weights, dict) or not isinstance(stated := weights.get("config"), str):
+        return source, []
+    data = {**source.data, "model": {key: value for key, value in weights.items() if key != "config"}}
+    try:
+        config = json.loads((folder / stated).read_text(encoding="utf-8"))
+        problem = None if isinstance(config, dict) else "it is not a JSON object"
+    except (OSError, UnicodeDecodeError) as error:
+        problem = getattr(error, "strerror", None) or str(error)
+    except (ValueError, RecursionError) as error:
+        problem = f"it is not JSON: {error}"
+    if problem is None:
+        data["model"]["config"] = config
+        return replace(source, data=data), []
+    finding = Finding(
+        "SPEC003",
+        f"model.config: cannot read {stated}: {problem}",
+        "give the path of the checkpoint's config.json, relative to this file",
+        source.locate(("model", "config")),
+    )
+    return replace(source, data=data), [finding]
 
 
 def load_environment(path: Path) -> tuple[Environment | None, Source | None, list[Finding]]:

@@ -34,6 +34,12 @@ class RemoteCode(Document):
     reason: Annotated[str, Field(min_length=10)]
 
 
+ConfigJson = Annotated[
+    dict[str, Any], BeforeValidator(lambda value: value, json_schema_input_type=dict[str, Any] | str)
+]
+"""A config.json; in a model file also the path to one."""
+
+
 class Weights(Document):
     """Where the weights come from."""
 
@@ -43,6 +49,8 @@ class Weights(Document):
     """Branch, tag or 40-digit commit of a Hugging Face repository."""
     architecture: str | None = None
     """Hugging Face id whose architecture facts apply, when the uri is not one that the table knows."""
+    config: ConfigJson | None = None
+    """The checkpoint's config.json, for an architecture that no table knows; a path is relative to the model file."""
     served_names: tuple[Annotated[str, Field(min_length=1)], ...] = ()
     """Names under which clients ask for the model; default: the Hugging Face id and the model's name."""
     auth: SecretName | None = None
@@ -58,6 +66,12 @@ class Weights(Document):
     @property
     def scheme(self) -> str:
         return self.uri.split("://", 1)[0]
+
+    @model_validator(mode="after")
+    def _one_source_of_facts(self) -> Self:
+        if self.architecture and self.config is not None:
+            raise ValueError("give one of architecture and config")
+        return self
 
     @model_validator(mode="after")
     def _remote_code_is_pinned(self) -> Self:

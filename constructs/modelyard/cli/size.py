@@ -1,0 +1,256 @@
+"""`modelyard size`: every accelerator that can hold a model, cheapest first, with the memory ledger of each."""
+
+from __future__ import annotations
+
+import difflib
+import json
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+from rich.text import Text
+
+from modelyard.architecture import Architecture, UnreadableConfig, architectures, read_config
+from modelyard.cli.ledger_bar import (
+    has_colours,
+    ledger_bar,
+    ledger_json,
+    ledger_parts,
+    legend,
+    terminal_bar_width,
+)
+from modelyard.cli.printing import console, dollars, finding_json, print_findings, print_json, table
+from modelyard.cli.workspace import (
+    ENVIRONMENTS,
+    MODELS,
+    EnvironmentsOption,
+    ModelsOption,
+    Output,
+    OutputOption,
+    readable_environment,
+)
+from modelyard.findings import Finding, Severity
+from modelyard.hardware import instance_types
+from modelyard.planning.serving import known_architecture
+from modelyard.planning.sizing import Size, Sizing, size_model
+from modelyard.spec import Model, load_catalogue
+
+_REGION = "us-east-2"  # the one US region that offers every accelerator
+
+_HELP = """List the accelerators that can hold a model, cheapest first, with the memory of one GPU drawn.
+
+\b
+  modelyard size qwen3-32b-fp8 --env prod
+  modelyard size meta-llama/Llama-3.3-70B-Instruct --length 32768 --concurrency 8
+  modelyard size ./my-model/config.json --all --output json
+
+MODEL is a file of --models (its settings apply), an id of `modelyard catalog models`, or a config.json.
+"""
+
+
+@dataclass(frozen=True)
+class _Subject:
+    """The model to size, and its architecture."""
+
+    title: str
+    model: Model
+    arch: Architecture
+
+
+def register(app: typer.Typer) -> None:
+    app.command(help=_HELP)(size)
+
+
+def size(
+    model: Annotated[str, typer.Argument(metavar="MODEL", help="Name, id, or path of a config.json.")],
+    length: Annotated[
+        int | None, typer.Option(metavar="TOKENS", min=256, help="Length that has to fit.")
+    ] = None,
+    concurrency: Annotated[
+        int | None, typer.Option(metavar="N", min=1, help="Requests of that length that have to fit at once.")
+    ] = None,
+    gpu_memory_utilization: Annotated[
+        float | None, typer.Option(metavar="SHARE", min=0.3, max=0.95, help="Share for the engine.")
+    ] = None,
+    env: Annotated[
+        str | None,
+        typer.Option("--env", "-e", metavar="NAME", envvar="MODELYARD_ENV", help="Take the region from it."),
+    ] = None,
+    region: Annotated[
+        str | None, typer.Option(metavar="REGION", help=f"Region of prices; default: --env's, or {_REGION}.")
+    ] = None,
+    every: Annotated[
+        bool, typer.Option("--all", help="Show every count, not the fewest of each kind.")
+    ] = False,
+    models: ModelsOption = MODELS,
+    environments: EnvironmentsOption = ENVIRONMENTS,
+    output: OutputOption = Output.table,
+) -> int:
+    where = region or (readable_environment(environments, env).region if env else _REGION)
+    if not any(where in instance.offered_regions for instance in instance_types().values()):
+        raise typer.BadParameter(f"no prices are known of region '{where}'")
+    subject = _subject(model, models)
+    if not isinstance(subject, _Subject):
+        return _refused(model, subject, output)
+    asked = {
+        "max_model_len": length,
+        "concurrency": concurrency,
+        "gpu_memory_utilization": gpu_memory_utilization,
+    }
+    settings = subject.model.engine.model_copy(update={k: v for k, v in asked.items() if v is not None})
+    wanted = subject.model.model_copy(update={"engine": settings})
+    limit = subject.arch.max_position
+    if settings.max_model_len and settings.max_model_len > limit:
+        long = f"maxModelLen {settings.max_model_len} exceeds the {limit} tokens of {subject.title}"
+        return _refused(model, [Finding("LEN001", long, f"use {limit} or less", subject=model)], output)
+    sizing = size_model(wanted, where, subject.arch)
+    if output is Output.json:
+        print_json("Sizing", **_sizing_json(subject.title, where, sizing))
+    else:
+        _print(subject.title, where, sizing, sizing.sizes if every else sizing.smallest)
+    return 0 if sizing.sizes else 1
+
+
+def _subject(name: str, folder: Path) -> _Subject | list[Finding]:
+    """What `name` stands for: a model file, an id of the table, or a config.json."""
+    catalogue, problems = load_catalogue(folder) if folder.is_dir() else (None, [])
+    if catalogue and name in catalogue.models:
+        model = catalogue.models[name]
+        file = catalogue.sources[name].file
+        broken = [f for f in problems if f.location and f.location.file == file and f.level is Severity.ERROR]
+        arch = known_architecture(model)
+        found = [*broken, *([arch] if isinstance(arch, Finding) else [])]
+        return found if found or isinstance(arch, Finding) else _Subject(name, model, arch)
+    table_id = next((known for known in architectures() if known.lower() == name.lower()), None)
+    if table_id:
+        return _Subject(table_id, _model(table_id), architectures()[table_id])
+    path = Path(name) / "config.json" if Path(name).is_dir() else Path(name)
+    if path.is_file():
+        return _from_config(path)
+    known = [*(catalogue.models if catalogue else ()), *architectures()]
+    close = difflib.get_close_matches(name, known, n=3, cutoff=0.4)
+    raise typer.BadParameter(
+        f"'{name}' is no model of {folder}, no id of `modelyard catalog models`, and no config.json"
+        + (f"; did you mean {' or '.join(close)}?" if close else "")
+    )
+
+
+def _from_config(path: Path) -> _Subject | list[Finding]:
+    try:
+        config = json.loads(path.read_bytes())
+        if not isinstance(config, dict):
+            raise ValueError("it holds no object")
+        arch = read_config(config)
+    except UnreadableConfig as problem:
+        return [
+            Finding("MODEL002", str(problem), "give the checkpoint's whole config.json", subject=str(path))
+        ]
+    except (OSError, ValueError, RecursionError) as problem:
+        text = f"{path} is not JSON: {problem}"
+        return [Finding("YAML001", text, "give the checkpoint's own config.json", subject=str(path))]
+    return _Subject(str(path), _model("local/config"), replace(arch, model_id=arch.model_id or "the model"))
+
+
+def _model(repository: str) -> Model:
+    """A model file of the three lines that every one has; the accelerator is what is looked for."""
+    lines = {"name": "model", "model": f"hf://{repository}", "accelerator": "auto", "replicas": 1}
+    return Model.model_validate(lines)
+
+
+def _refused(name: str, findings: list[Finding], output: Output) -> int:
+    if output is Output.json:
+        print_json("Sizing", model=name, options=[], findings=[finding_json(finding) for finding in findings])
+    else:
+        print_findings(findings)
+    return 1
+
+
+def _sizing_json(title: str, region: str, sizing: Sizing) -> dict[str, Any]:
+    """Amounts of memory in bytes of one GPU or logical core, which add up to `total`; money in US dollars an hour."""
+    return {
+        "model": title,
+        "region": region,
+        "options": [_size_json(size) for size in sizing.sizes],
+        "rejected": [
+            {"accelerator": r.accelerator.name, "count": r.count or None, "code": r.code, "reason": r.reason}
+            for r in sizing.rejected
+        ],
+        "findings": [],
+    }
+
+
+def _size_json(size: Size) -> dict[str, Any]:
+    serving, ledger = size.serving, size.serving.ledger
+    length = serving.max_model_len
+    return {
+        "accelerator": serving.accelerator.name,
+        "count": serving.count,
+        "engine": serving.release.engine,
+        "engineVersion": serving.release.version,
+        "tensorParallel": serving.tensor_parallel,
+        "gpuMemoryUtilization": ledger.request.gpu_memory_utilization,
+        "maxModelLen": length,
+        "longestLen": size.longest,
+        "concurrency": round(ledger.concurrency(length), 2),
+        "kvCacheTokens": ledger.kv_tokens(length),
+        "maxNumSeqs": serving.max_num_seqs,
+        "maxNumBatchedTokens": serving.max_num_batched_tokens,
+        "instanceType": size.instance.name if size.instance else None,
+        "usdPerHour": None if size.share_price is None else round(size.share_price, 4),
+        "instanceUsdPerHour": size.instance_price,
+        "memoryBytes": ledger_json(ledger),
+    }
+
+
+def _print(title: str, region: str, sizing: Sizing, shown: tuple[Size, ...]) -> None:
+    out = console()
+    colours = has_colours(out)
+    if shown:
+        columns = (
+            "RUNS ON",
+            "INSTANCE",
+            "$/h",
+            "NODE $/h",
+            "MAX LEN",
+            "LONGEST",
+            "AT ONCE",
+            "KV TOKENS",
+            "GiB",
+        )
+        drawn = table(f"{title} in {region}, on demand", columns, [], right=columns[2:])
+        width = terminal_bar_width(beside=100)
+        drawn.add_column("MEMORY OF ONE", no_wrap=True)
+        for each in shown:
+            bar = ledger_bar(each.serving.ledger, width, colours=colours)
+            drawn.add_row(*(Text(cell) for cell in _cells(each, region)), bar)
+        out.print(drawn)
+        parts = {
+            part.key: part
+            for each in shown
+            for part in ledger_parts(each.serving.ledger)
+            if part.amount.in_bytes
+        }
+        out.print(legend(parts.values(), colours=colours), soft_wrap=True)
+        out.print(
+            "$/h is the share of the instance that the accelerators are; NODE $/h is what one replica alone pays. GiB is "
+            "the memory of\none GPU or NeuronCore; AT ONCE is how many requests of MAX LEN the cache holds.\n"
+        )
+    for no in sizing.rejected:
+        label = f"{no.accelerator.name}:{no.count}" if no.count else no.accelerator.name
+        out.print(f"{label:<16} {no.code} {no.reason}", soft_wrap=True)
+
+
+def _cells(size: Size, region: str) -> tuple[str, ...]:
+    serving, ledger = size.serving, size.serving.ledger
+    return (
+        size.label,
+        size.instance.name if size.instance else f"not in {region}",
+        dollars(size.share_price),
+        dollars(size.instance_price),
+        str(serving.max_model_len),
+        str(size.longest),
+        f"{ledger.concurrency(serving.max_model_len):.1f}",
+        f"{ledger.kv_tokens(serving.max_model_len):,}",
+        f"{ledger.total.in_gib:.1f}",
+    )

@@ -1,0 +1,69 @@
+"""What of a model's weights works on one token, and what a step of a whole batch must read of them."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from modelyard.architecture import Architecture, Module, modules
+
+
+@dataclass(frozen=True)
+class ActiveWeights:
+    """The text model's weights by how often they are used; the vision tower and the input embedding, of which a step
+    looks up a few rows, are left out.
+
+    `parameters`: multiplied for every generated token, output embedding included. `output_parameters`: the output
+    embedding, which prefill needs for a request's last token alone. `always_bytes`: read by every step.
+    `expert_bytes`: all routed experts, of which a token takes `experts_per_token` of `experts`; 0 in a dense model.
+    """
+
+    parameters: float
+    output_parameters: float
+    always_bytes: float
+    expert_bytes: float = 0.0
+    experts: int = 0
+    experts_per_token: int = 0
+
+    def step_bytes(self, batch: float) -> float:
+        """Bytes that a step of `batch` tokens reads at the least, were every expert equally likely."""
+        return self.always_bytes + self.expert_bytes * share_of_experts(
+            self.experts, self.experts_per_token, batch
+        )
+
+
+def share_of_experts(experts: int, experts_per_token: int, batch: float) -> float:
+    """The share of a layer's experts that `batch` tokens are expected to touch: 1 - (1 - k/E)^batch."""
+    return 1 - (1 - experts_per_token / experts) ** batch if experts else 0.0
+
+
+def active_weights(arch: Architecture) -> ActiveWeights:
+    """The weights of `arch` at work, all ranks together."""
+    experts, taken = (arch.moe.count, arch.moe.per_token) if arch.moe else (0, 0)
+    parameters = output = always_bytes = expert_bytes = 0.0
+    for module in modules(arch):
+        if module.kind == "vision" or (module.kind == "embedding" and not arch.tied_embeddings):
+            continue
+        if module.split == "experts":
+            parameters += module.parameters * taken / experts
+            expert_bytes += _stored_bytes(arch, module)
+            continue
+        parameters += module.parameters
+        always_bytes += _stored_bytes(arch, module)
+        if module.kind in ("embedding", "head"):  # tied: the embedding is the head
+            output += module.parameters
+    return ActiveWeights(parameters, output, always_bytes, expert_bytes, experts, taken)
+
+
+def _stored_bytes(arch: Architecture, module: Module) -> float:
+    stored, plain = arch.quantization, arch.bytes_per_parameter
+    if stored is None:
+        return module.parameters * plain
+    if module.split == "vocabulary":
+        if stored.embeddings:
+            return stored.format.bytes_of(module.inputs, module.outputs, plain)
+        if not any(pattern == "lm_head" for pattern, _ in stored.rules):
+            return module.parameters * plain
+        return stored.format_of("lm_head").bytes_of(module.inputs, module.outputs, plain)
+    if not module.quantizable:
+        return module.parameters * plain
+    return module.copies * stored.format_of(module.name).bytes_of(module.inputs, module.outputs, plain)

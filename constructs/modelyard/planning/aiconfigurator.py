@@ -1,0 +1,106 @@
+"""Throughput from NVIDIA's AIConfigurator, which adds up measured kernels, where it is installed and has data.
+
+It is an optional extra: pandas and its kin take seconds to import, so nothing here is imported before it is asked for.
+Only models whose config.json the package carries are asked about; for any other it would go to the network.
+"""
+
+from __future__ import annotations
+
+import logging
+import warnings
+from collections.abc import Iterator
+from contextlib import contextmanager
+from functools import cache
+from importlib import import_module
+from importlib.util import find_spec
+from typing import Any
+
+from modelyard.hardware.tables import yaml_table
+from modelyard.planning.serving import Serving
+from modelyard.planning.throughput import Throughput, Workload, roofline, steady_batch
+
+_TABLE = "aiconfigurator.yaml"
+# It documents no exceptions; these are what it was seen to raise for a model, a size or a format without data.
+_REFUSALS = (ArithmeticError, AttributeError, LookupError, OSError, RuntimeError, TypeError, ValueError)
+
+
+def estimate_throughput(serving: Serving, workload: Workload | None = None) -> Throughput:
+    """AIConfigurator's estimate where there is one, else the roofline bound."""
+    found = measured(serving, workload)
+    return found if isinstance(found, Throughput) else roofline(serving, workload)
+
+
+def measured(serving: Serving, workload: Workload | None = None) -> Throughput | str:
+    """AIConfigurator's estimate for one replica of `serving`, or why there is none."""
+    if find_spec("aiconfigurator") is None:
+        return "AIConfigurator is not installed (the extra `throughput`)"
+    table = yaml_table(_TABLE)
+    system = table["systems"].get(serving.accelerator.name)
+    if system is None or serving.release.engine != "vllm":
+        return f"AIConfigurator has no measurements of {serving.release.engine} on {serving.accelerator.name}"
+    if serving.model.speculative_decoding:
+        return "AIConfigurator needs the share of accepted draft tokens, which nobody has measured yet"
+    wanted = serving.arch.model_id
+    model = table["sameShape"].get(wanted, wanted)
+    if model not in _bundled_models():
+        return f"AIConfigurator carries no config.json of {wanted}"
+    work = (workload or Workload()).within(serving.max_model_len)
+    batch = steady_batch(serving, work)
+    while batch:
+        found = _ask(serving, model, system, work, batch)
+        if not isinstance(found, str):
+            return Throughput(
+                source="aiconfigurator",
+                statement=f"estimate of AIConfigurator {table['version']}, kernels measured on {system} with vLLM "
+                f"{found.backend_version}, not this deployment",
+                workload=work,
+                batch=batch,
+                output_per_second=float(found.raw["tokens/s"]),
+            )
+        if "OOM" not in found:
+            return f"AIConfigurator gives no estimate: {found}"
+        batch //= 2  # its memory model is more careful than the engine's
+    return f"AIConfigurator holds that {wanted} does not fit"
+
+
+@cache
+def _bundled_models() -> frozenset[str]:
+    with _quiet():
+        return frozenset(import_module("aiconfigurator.sdk.common").DefaultHFModels)
+
+
+def _ask(serving: Serving, model: str, system: str, work: Workload, batch: int) -> Any:
+    """Its EstimateResult, or the first line of what it raised."""
+    ranks = serving.tensor_parallel
+    experts = {"moe_tp_size": ranks, "moe_ep_size": 1} if serving.arch.experts else {}
+    with _quiet():
+        try:
+            return import_module("aiconfigurator.cli.api").cli_estimate(
+                model,
+                system,
+                backend_name="vllm",
+                isl=work.input_tokens,
+                osl=work.output_tokens,
+                batch_size=batch,
+                ctx_tokens=serving.max_num_batched_tokens,
+                tp_size=ranks,
+                kvcache_quant_mode="fp8"
+                if serving.ledger.request.kv_cache_dtype.startswith("fp8")
+                else "bfloat16",
+                **experts,
+            )
+        except _REFUSALS as problem:
+            return (str(problem) or type(problem).__name__).splitlines()[0]
+
+
+@contextmanager
+def _quiet() -> Iterator[None]:
+    """Without its remarks on which of its tables it reads."""
+    before = logging.root.manager.disable
+    logging.disable(logging.WARNING)
+    try:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            yield
+    finally:
+        logging.disable(before)

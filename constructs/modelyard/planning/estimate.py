@@ -1,0 +1,233 @@
+"""One question to the memory model, and its answer: what the engine will print at start-up."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, replace
+
+from modelyard.architecture import Architecture, UnreadableConfig, architectures, read_config
+from modelyard.engines import MemoryFacts, memory_facts_for, newest_release
+from modelyard.findings import Finding, Severity
+from modelyard.hardware import (
+    Accelerator,
+    Memory,
+    accelerator_called,
+    accelerators,
+    compute_capability,
+    unlisted_gpu,
+)
+from modelyard.planning.activation import largest_image
+from modelyard.planning.capability import format_findings
+from modelyard.planning.fit import Fit, fit_findings, longest_length
+from modelyard.planning.llama_server import longest_context, most_layers, offload_ledger
+from modelyard.planning.memory import MemoryLedger, MemoryRequest, memory_ledger
+from modelyard.planning.parallelism import Parallelism, split_problem
+from modelyard.spec.estimate import EstimateRequest
+
+
+@dataclass(frozen=True)
+class Estimate:
+    """The answer. `ledger` is None where the question is impossible; then `findings` say why.
+
+    `max_model_len` is the length asked for, or the model's own limit. `longest` is the longest length that fits, in
+    tokens, up to the model's limit.
+    """
+
+    request: EstimateRequest
+    findings: tuple[Finding, ...]
+    ledger: MemoryLedger | None = None
+    max_model_len: int = 0
+    longest: int = 0
+
+    @property
+    def fits(self) -> bool:
+        """Whether the engine starts and serves `max_model_len`."""
+        return self.ledger is not None and all(f.level is not Severity.ERROR for f in self.findings)
+
+
+def estimate(
+    request: EstimateRequest, adjust: Callable[[MemoryFacts], MemoryFacts] = lambda facts: facts
+) -> Estimate:
+    """Answer `request`; every problem is a finding, none an exception. `adjust` changes what is known of the engine,
+    as calibration does."""
+    problems: list[Finding] = []
+    arch = _architecture(request, problems)
+    accelerator = _accelerator(request, problems)
+    facts = _facts(request, accelerator, problems)
+    if arch is None or accelerator is None or facts is None:
+        return Estimate(request, tuple(problems))
+    facts = adjust(facts)
+    problems += _mismatches(request, accelerator)
+    # Engines before 0.10 had kernels of their own for an fp8 cache on any GPU.
+    cache_dtype = request.kv_cache_dtype if facts.cache.hybrid else "auto"
+    split = Parallelism(
+        request.tensor_parallel, request.pipeline_parallel, request.data_parallel, request.expert_parallel
+    )
+    if reason := split_problem(arch, split):
+        problems.append(
+            _finding(
+                "TP001",
+                f"the model cannot be split like this: {reason}",
+                "use sizes that divide the model",
+                "tensorParallel",
+            )
+        )
+    problems += [
+        replace(found, subject=_name(request))
+        for found in format_findings(arch, accelerator, request.dtype, cache_dtype)
+    ]
+    if any(found.level is Severity.ERROR for found in problems):
+        return Estimate(request, tuple(problems))
+    wanted = request.max_model_len or arch.max_position
+
+    def asked(length: int) -> MemoryRequest:
+        return _memory_request(request, arch, accelerator, facts, split, length)
+
+    limit = max(arch.max_position, wanted)
+    if request.engine == "llama-server":
+        layers = -1 if request.n_gpu_layers is None else request.n_gpu_layers
+        ledger = offload_ledger(asked(wanted), layers)
+        longest = longest_context(ledger, limit)
+        if longest < wanted:
+            found = most_layers(asked(wanted), wanted)
+            problems.append(
+                _finding(
+                    "KV001",
+                    f"a context of {wanted} for {ledger.request.max_num_seqs} slots needs {ledger.kv_need(wanted) * ledger.request.max_num_seqs}, {ledger.kv_cache} left",
+                    f"use a context of {longest}, or nGpuLayers {found} of {arch.layers}",
+                    "maxModelLen",
+                )
+            )
+        return Estimate(request, tuple(problems), ledger, wanted, longest)
+    ledger = memory_ledger(asked(wanted))
+    longest = longest_length(lambda length: memory_ledger(asked(length)), limit)
+    problems += [
+        replace(found, subject=_name(request)) for found in fit_findings(Fit(ledger, wanted, longest))
+    ]
+    return Estimate(request, tuple(problems), ledger, wanted, longest)
+
+
+_RUNS_ON = {"vllm": "nvidia", "llama-server": "nvidia", "vllm-neuron": "aws"}
+
+
+def _mismatches(request: EstimateRequest, accelerator: Accelerator) -> Iterator[Finding]:
+    """Engines on accelerators that they do not run on, and a capability that is not the accelerator's."""
+    neuron_only_on = request.engine == "vllm-neuron" and accelerator.name != "trn2"
+    if _RUNS_ON[request.engine] != accelerator.vendor or neuron_only_on:
+        yield _finding(
+            "ENG001",
+            f"engine {request.engine} does not run on {accelerator.name}",
+            "vllm and llama-server run on NVIDIA GPUs, vllm-neuron on trn2",
+            "engine",
+        )
+    stated = compute_capability(request.compute_capability) if request.compute_capability else None
+    if stated and stated != accelerator.compute_capability:
+        own = ".".join(map(str, accelerator.compute_capability)) if accelerator.compute_capability else "none"
+        yield _finding(
+            "SPEC003",
+            f"computeCapability {request.compute_capability} is not that of {accelerator.name}: {own}",
+            "leave it out beside accelerator",
+            "computeCapability",
+        )
+
+
+def _memory_request(
+    request: EstimateRequest,
+    arch: Architecture,
+    accelerator: Accelerator,
+    facts: MemoryFacts,
+    split: Parallelism,
+    length: int,
+) -> MemoryRequest:
+    """What the engine does when it is started with `length`."""
+    tokens, seqs = facts.batch_defaults(accelerator, length, latent=arch.latent is not None)
+    tokens = request.max_num_batched_tokens or tokens
+    return MemoryRequest(
+        arch=arch,
+        accelerator=accelerator,
+        facts=facts,
+        split=split,
+        gpu_memory_utilization=request.gpu_memory_utilization or facts.utilization,
+        max_num_seqs=request.max_num_seqs or min(seqs, tokens),
+        max_num_batched_tokens=tokens,
+        kv_cache_dtype=request.kv_cache_dtype,
+        enforce_eager=request.enforce_eager,
+        largest_image=largest_image(arch, length),
+    )
+
+
+def _name(request: EstimateRequest) -> str:
+    return request.model or str(request.id or "config.json")
+
+
+def _finding(code: str, message: str, fix: str, *field: str) -> Finding:
+    return Finding(code, message, fix, field=field)
+
+
+def _architecture(request: EstimateRequest, problems: list[Finding]) -> Architecture | None:
+    try:
+        if request.config is not None:
+            return read_config(request.config, quantization=request.quantization, dtype=request.dtype)
+        known = {name.lower(): name for name in architectures()}
+        name = known.get(str(request.model).lower())
+        if name is None:
+            problems.append(
+                _finding(
+                    "MODEL001",
+                    f"no architecture facts for '{request.model}'",
+                    "give its config.json instead",
+                    "model",
+                )
+            )
+            return None
+        config = architectures().config(name)
+        return read_config(config, model_id=name, quantization=request.quantization, dtype=request.dtype)
+    except UnreadableConfig as problem:
+        problems.append(
+            _finding(
+                "MODEL002",
+                str(problem),
+                "give the checkpoint's whole config.json",
+                *("config", *problem.missing[:1]),
+            )
+        )
+        return None
+
+
+def _accelerator(request: EstimateRequest, problems: list[Finding]) -> Accelerator | None:
+    stated = request.compute_capability
+    if request.accelerator_memory_gib is not None:
+        return unlisted_gpu(
+            Memory.gib(request.accelerator_memory_gib), compute_capability(stated) if stated else None
+        )
+    known = accelerator_called(str(request.accelerator))
+    if known is None:
+        problems.append(
+            _finding(
+                "HW001",
+                f"unknown accelerator '{request.accelerator}'",
+                f"use one of {', '.join(accelerators())}, or acceleratorMemoryGiB and computeCapability",
+                "accelerator",
+            )
+        )
+    return known
+
+
+def _facts(
+    request: EstimateRequest, accelerator: Accelerator | None, problems: list[Finding]
+) -> MemoryFacts | None:
+    version = request.engine_version
+    if version is None:
+        version = newest_release(request.engine).version if request.engine != "llama-server" else "1"
+    try:
+        return memory_facts_for(
+            request.engine,
+            version,
+            accelerator.compute_capability if accelerator else None,
+            request.kv_cache_dtype,
+        )
+    except LookupError as problem:
+        problems.append(
+            _finding("ENG001", str(problem), "use a released version, such as 0.19.0", "engineVersion")
+        )
+        return None

@@ -1,0 +1,122 @@
+"""Whether a ledger holds what is asked of it, and what to do when it does not."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+
+from modelyard.findings import Finding, Severity
+from modelyard.hardware import Memory
+from modelyard.planning.memory import MemoryLedger
+
+_FLOOR_OF_A_LENGTH = 256
+_LEAST_UTILIZATION = 0.3
+
+
+@dataclass(frozen=True)
+class Fit:
+    """A ledger, the length asked of it, and the longest that it holds, in tokens."""
+
+    ledger: MemoryLedger
+    wanted: int
+    longest: int
+
+
+def longest_length(ledger_at: Callable[[int], MemoryLedger], limit: int, *, at_once: int = 1) -> int:
+    """The longest length up to `limit`, in whole blocks, of which `at_once` requests fit; 0 when none does.
+
+    `ledger_at` gives the ledger of an engine started with a length: some settings follow from it.
+    """
+
+    def fits(length: int) -> bool:
+        ledger = ledger_at(length)
+        return ledger.kv_need(length) * at_once <= ledger.kv_cache
+
+    block = ledger_at(limit).layout.block_size
+    low, high = 0, limit // block
+    while low < high:
+        middle = (low + high + 1) // 2
+        low, high = (middle, high) if fits(middle * block) else (low, middle - 1)
+    return limit if low == limit // block and fits(limit) else low * block
+
+
+def fit_findings(fit: Fit) -> Iterator[Finding]:
+    """Errors where the engine would not start, warnings where it starts but something is short or uncertain."""
+    yield from _errors(fit)
+    yield from fit_warnings(fit)
+
+
+def fit_warnings(fit: Fit) -> Iterator[Finding]:
+    """What is uncertain or short though the memory suffices."""
+    arch = fit.ledger.request.arch
+    if fit.wanted > arch.max_position:
+        yield Finding(
+            "LEN001",
+            f"maxModelLen {fit.wanted} exceeds the {arch.max_position} tokens of the model",
+            f"use {arch.max_position} or less",
+            field=("maxModelLen",),
+            severity=Severity.WARNING,  # rope scaling or VLLM_ALLOW_LONG_MAX_MODEL_LEN may allow it
+        )
+    if not arch.tested:
+        yield Finding(
+            "MODEL004",
+            f"no measurement of {arch.architecture} was held against the memory model",
+            "compare the first start-up's log with this ledger",
+            field=("model",),
+        )
+    tower = arch.vision
+    if (
+        tower
+        and not tower.cross_attention
+        and fit.wanted < tower.tokens
+        and fit.ledger.request.image_limit != 0
+    ):
+        yield Finding(
+            "IMG001",
+            f"one image takes up to {tower.tokens} tokens, maxModelLen is {fit.wanted}: larger images are refused",
+            f"use maxModelLen {tower.tokens} or more, or limit image sizes with mm-processor-kwargs",
+            field=("maxModelLen",),
+        )
+
+
+def _errors(fit: Fit) -> Iterator[Finding]:
+    ledger, request = fit.ledger, fit.ledger.request
+    facts = request.facts
+    if request.max_num_batched_tokens < request.max_num_seqs:
+        yield Finding(
+            "BATCH001",
+            f"maxNumBatchedTokens {request.max_num_batched_tokens} is below maxNumSeqs {request.max_num_seqs}",
+            f"use {request.max_num_seqs} or more",
+            field=("maxNumBatchedTokens",),
+        )
+    spent = ledger.budget - ledger.kv_cache
+    if ledger.kv_cache <= Memory(0):
+        yield Finding(
+            "FIT001",
+            f"weights {ledger.weights}, activations {ledger.activation} and overhead "
+            f"{ledger.non_torch + ledger.graphs_in_budget + ledger.adapters} need {spent} of {ledger.budget}",
+            "use more or larger accelerators, or a smaller or quantized checkpoint",
+            field=("accelerator",),
+        )
+    elif ledger.kv_need(fit.wanted) > ledger.kv_cache:
+        ways = [f"a length of {fit.longest}"] if fit.longest >= _FLOOR_OF_A_LENGTH else []
+        yield Finding(
+            "KV001",
+            f"max length {fit.wanted} needs {ledger.kv_need(fit.wanted)} of KV cache, {ledger.kv_cache} left",
+            f"use {' or '.join([*ways, 'fp8 KV cache', 'more or larger accelerators'])}",
+            field=("maxModelLen",),
+        )
+    beyond = Memory.gib(facts.context_gib) + (ledger.cuda_graphs - ledger.graphs_in_budget)
+    if facts.kv_cap_fraction is None and ledger.outside < beyond:
+        yield Finding(
+            "UTIL001",
+            f"utilization {request.gpu_memory_utilization:g} leaves {ledger.outside} outside the budget; CUDA context, "
+            f"collectives and graphs take about {beyond}",
+            _lower_utilization(ledger.total, beyond),
+            field=("gpuMemoryUtilization",),
+        )
+
+
+def _lower_utilization(total: Memory, beyond: Memory) -> str:
+    share = int(100 * (1 - beyond.in_bytes / total.in_bytes)) / 100
+    return f"use {share:g} or less" if share >= _LEAST_UTILIZATION else "use a larger accelerator"

@@ -1,0 +1,36 @@
+"""The parameters that a model should have by its config.json, against those that its repository publishes."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from modelyard.architecture import Architecture
+from modelyard.architecture.modules import draft_modules
+from modelyard.findings import Finding
+from modelyard.planning.weights import parameters
+
+_TOLERANCE = 0.01
+_PACKED_BELOW = 8  # bits: narrower numbers are stored several in one, and are not counted one by one
+
+
+def parameter_findings(arch: Architecture, published: Mapping[str, int]) -> list[Finding]:
+    """A warning where the counts differ by more than 1 %. `published` counts stored numbers by type (safetensors).
+
+    Layers for multi-token prediction may be among them or not. Of packed formats nothing is said.
+    """
+    counted = sum(published.values())
+    if not counted or (arch.quantization and arch.quantization.bits < _PACKED_BELOW):
+        return []
+    ours = parameters(arch)
+    drafts = sum(module.parameters for module in draft_modules(arch))
+    off = min((abs(counted / each - 1), each) for each in (ours, ours + drafts))
+    if off[0] <= _TOLERANCE:
+        return []
+    return [
+        Finding(
+            "MODEL003",
+            f"config.json describes {off[1] / 1e9:.3f} billion parameters, the repository publishes {counted / 1e9:.3f}",
+            "trust neither figure before the engine's own: weights here are those that config.json describes",
+            subject=arch.model_id,
+        )
+    ]

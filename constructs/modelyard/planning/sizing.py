@@ -1,0 +1,145 @@
+"""Every accelerator that can hold a model, with the length, the room and the price; and why the others cannot."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from modelyard.architecture import Architecture
+from modelyard.findings import Finding
+from modelyard.hardware import Accelerator, InstanceType, Memory, accelerators, instance_types, types_with
+from modelyard.planning.admission import PoolTerms, shortages
+from modelyard.planning.placement import pod_request
+from modelyard.planning.serving import Serving, plan_serving
+from modelyard.spec.environment import Pool
+from modelyard.spec.model import Model
+
+COUNTS = (1, 2, 4, 8, 16)
+"""Accelerators of one replica that are tried, where EC2 sells as many in one instance."""
+
+_EVERY_CAPACITY = ("on-demand", "reserved", "spot")
+# The reason that helps most when several counts fail: nearly enough memory, then too little, then anything else.
+_TELLING = {"KV001": 2, "FIT001": 1}
+
+
+@dataclass(frozen=True)
+class Size:
+    """A way to hold the model.
+
+    `longest`: tokens that as many requests as asked for may have each. `instance` is the cheapest type of those with
+    the fewest accelerators that admit the pod in the region, None where none does. Prices are US dollars an hour, None
+    where AWS publishes none: of the accelerators' share, and of the whole instance.
+    """
+
+    serving: Serving
+    longest: int
+    instance: InstanceType | None
+    share_price: float | None
+    instance_price: float | None
+
+    @property
+    def label(self) -> str:
+        return f"{self.serving.accelerator.name}:{self.serving.count}"
+
+
+@dataclass(frozen=True)
+class Rejected:
+    """An accelerator that cannot hold the model in any count, with the most telling reason; `count` is 0 where EC2
+    sells no instance that Modelyard can use."""
+
+    accelerator: Accelerator
+    count: int
+    code: str
+    reason: str
+
+
+@dataclass(frozen=True)
+class Sizing:
+    """`sizes` are sorted by price: the share's, then the instance's, and those without a price last."""
+
+    sizes: tuple[Size, ...]
+    rejected: tuple[Rejected, ...]
+
+    @property
+    def smallest(self) -> tuple[Size, ...]:
+        """The fewest of each accelerator, in the same order."""
+        least: dict[str, int] = {}
+        for size in self.sizes:
+            name, count = size.serving.accelerator.name, size.serving.count
+            least[name] = min(count, least.get(name, count))
+        return tuple(s for s in self.sizes if s.serving.count == least[s.serving.accelerator.name])
+
+
+def size_model(model: Model, region: str, known: Architecture | None = None) -> Sizing:
+    """Try `model`, whatever accelerator its file names, on all accelerators; `known` as in `plan_serving`."""
+    sizes: list[Size] = []
+    rejected: list[Rejected] = []
+    for kind in accelerators().values():
+        found = list(_tries(model, kind, region, known))
+        sizes += [each for each in found if isinstance(each, Size)]
+        reasons = [each for each in found if isinstance(each, Rejected)]
+        if len(reasons) == len(found):
+            rejected.append(max(reasons, key=lambda r: (_TELLING.get(r.code, 0), r.count)))
+    return Sizing(tuple(sorted(sizes, key=_price_first)), tuple(rejected))
+
+
+def _price_first(size: Size) -> tuple[float, float, int, str]:
+    share = float("inf") if size.share_price is None else size.share_price
+    whole = float("inf") if size.instance_price is None else size.instance_price
+    return share, whole, size.serving.count, size.serving.accelerator.name
+
+
+def _tries(
+    model: Model, kind: Accelerator, region: str, known: Architecture | None
+) -> Iterator[Size | Rejected]:
+    sold = types_with(kind.name)
+    if not sold:
+        why = sorted({str(t.unsupported) for t in instance_types().values() if t.accelerator == kind})
+        yield Rejected(
+            kind, 0, "CAP003", f"EC2 sells no instance for it: {'; '.join(why) or 'none is known'}"
+        )
+    for count in COUNTS:
+        if not any(instance.accelerator_count >= count for instance in sold):
+            continue
+        serving = plan_serving(model, kind, count, known=known)
+        if isinstance(serving, list):
+            yield _rejected(kind, count, serving)
+        else:
+            yield _placed(serving, sold, region)
+
+
+def _rejected(kind: Accelerator, count: int, findings: list[Finding]) -> Rejected:
+    return Rejected(kind, count, findings[0].code, "; ".join(finding.message for finding in findings))
+
+
+def _placed(serving: Serving, sold: tuple[InstanceType, ...], region: str) -> Size | Rejected:
+    kind, count = serving.accelerator, serving.count
+    amounts = pod_request(serving).amounts
+    disk = Memory.gib(Pool.model_fields["root_volume_gib"].default)
+    terms = PoolTerms(kind.name, (), _EVERY_CAPACITY, COUNTS[-1], round(disk.in_gib), region)
+    admitted, reasons = [], []
+    for instance in sold:
+        volume = Memory.bytes(instance.local_nvme_gb * 1e9) if instance.local_nvme_gb else disk
+        if lacks := shortages(instance, amounts, terms, volume):
+            reasons.append((instance, "; ".join(lack.reason for lack in lacks)))
+        else:
+            admitted.append(instance)
+    if not admitted and any(region in instance.offered_regions for instance in sold):
+        enough = [(i, reason) for i, reason in reasons if i.accelerator_count >= count]
+        return Rejected(
+            kind, count, "CAP003", f"no instance type admits the pod: {enough[-1][0].name} {enough[-1][1]}"
+        )
+    cheapest = min(admitted, key=lambda i: _cost_of(i, region), default=None)
+    price = cheapest.price(region).usd_per_hour if cheapest else None
+    return Size(
+        serving=serving,
+        longest=serving.longest,
+        instance=cheapest,
+        share_price=None if price is None or cheapest is None else price * count / cheapest.accelerator_count,
+        instance_price=price,
+    )
+
+
+def _cost_of(instance: InstanceType, region: str) -> tuple[int, float, int, str]:
+    price = instance.price(region).usd_per_hour
+    return instance.accelerator_count, float("inf") if price is None else price, instance.vcpu, instance.name

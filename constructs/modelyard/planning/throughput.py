@@ -1,0 +1,194 @@
+"""How many tokens a second a replica can give: a bound that the hardware sets, and what a million tokens then cost.
+
+The roofline knows two limits of an accelerator: the bytes that its memory delivers a second and the multiplications that
+its matrix units do. Whatever else takes time (attention, interconnect, kernels that reach 60 % of the peak, scheduling,
+sampling) is counted as free, so that no measurement of the same work lies above the bound.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Literal
+
+from modelyard.architecture import Quantization
+from modelyard.hardware import Accelerator
+from modelyard.planning.active_weights import ActiveWeights, active_weights
+from modelyard.planning.serving import Serving
+
+ROOFLINE = (
+    "upper bound by memory bandwidth and peak dense TFLOPS: attention, interconnect and kernel efficiency cost nothing in "
+    "it; every prompt is new to the prefix cache, every draft token is accepted"
+)
+# Far beyond every sliding window: what a further token still adds is in the layers that attend to all of them.
+_FAR = 1 << 22
+
+
+@dataclass(frozen=True)
+class Workload:
+    """The request that throughput is stated for, in tokens."""
+
+    input_tokens: int = 1024
+    output_tokens: int = 256
+
+    @property
+    def tokens(self) -> int:
+        return self.input_tokens + self.output_tokens
+
+    @property
+    def mean_context(self) -> float:
+        """Tokens in the cache of one request, averaged over the steps that generate its answer."""
+        return self.input_tokens + self.output_tokens / 2
+
+    def within(self, length: int) -> Workload:
+        """The same proportions in a request of no more than `length` tokens."""
+        if self.tokens <= length:
+            return self
+        output = max(1, length * self.output_tokens // self.tokens)
+        return Workload(length - output, output)
+
+
+@dataclass(frozen=True)
+class Throughput:
+    """Tokens a second of one replica under a steady supply of `workload`, `batch` requests at once.
+
+    `output_per_second` counts generated tokens while their requests' prompts are read as well. `decode_per_second` and
+    `prefill_per_second` are what the replica would do if it did nothing else. `limited_by` says what the bound is made of.
+    None of it is a measurement of this deployment; `statement` says what it is.
+    """
+
+    source: Literal["roofline", "aiconfigurator"]
+    statement: str
+    workload: Workload
+    batch: int
+    output_per_second: float
+    decode_per_second: float | None = None
+    prefill_per_second: float | None = None
+    limited_by: Literal["memory bandwidth", "compute"] | None = None
+
+    @property
+    def total_per_second(self) -> float:
+        """Input and output tokens together."""
+        return self.output_per_second * self.workload.tokens / self.workload.output_tokens
+
+    @property
+    def is_upper_bound(self) -> bool:
+        return self.source == "roofline"
+
+
+# Matrix units that may multiply weights stored in a format. What only stores weights is unpacked to 16 bit; llama.cpp
+# multiplies its types in INT8. Every other format may run on any unit, so that the bound stays one.
+_UNITS: Mapping[str, tuple[str, ...]] = {
+    "16bit": ("fp16",),
+    "fp8": ("fp16", "fp8"),
+    "int8": ("fp16", "int8"),
+    "int4": ("fp16",),
+    "nf4": ("fp16",),
+    "mxfp4": ("fp16",),
+    "gguf": ("fp16", "int8"),
+}
+
+
+def matrix_tflops(accelerator: Accelerator, quantization: Quantization | None) -> float:
+    """Peak of one accelerator in the fastest format in which the checkpoint's weights may be multiplied."""
+    peak = accelerator.peak_tflops
+    formats = (
+        {quantization.format.name, *(stored.name for _, stored in quantization.rules)}
+        if quantization
+        else {"16bit"}
+    )
+    units = {unit for stored in formats for unit in _UNITS.get(stored, tuple(peak))}
+    if "mxfp4" in formats and "fp4" in peak:  # Blackwell takes MXFP4 with activations of 8 bits
+        units |= {"fp8", "int8"}
+    return max(rate for unit, rate in peak.items() if unit in units | {"fp16"})
+
+
+def roofline(serving: Serving, workload: Workload | None = None) -> Throughput:
+    """The bound for one replica of `serving`.
+
+    A steady batch of requests takes at least as long as its memory traffic, were all multiplications done in its shadow,
+    and at least as long as its multiplications, were all traffic hidden behind them. Traffic: one step for each output
+    token, each reading the weights once and the cache of every request; prefill rides along for nothing.
+    """
+    work = (workload or Workload()).within(serving.max_model_len)
+    drafts = serving.model.speculative_decoding
+    return bound(
+        active_weights(serving.arch),
+        work,
+        batch=steady_batch(serving, work),
+        kv_bytes_per_token=kv_bytes_read_per_token(serving),
+        bytes_per_second=serving.accelerator.bandwidth_gb_per_second * 1e9 * serving.count,
+        flops=matrix_tflops(serving.accelerator, serving.arch.quantization) * 1e12 * serving.count,
+        tokens_per_step=1 + drafts.tokens if drafts else 1,
+    )
+
+
+def bound(
+    weights: ActiveWeights,
+    work: Workload,
+    *,
+    batch: int,
+    kv_bytes_per_token: float,
+    bytes_per_second: float,
+    flops: float,
+    tokens_per_step: int = 1,
+) -> Throughput:
+    """The roofline of `batch` requests at once on hardware that reads `bytes_per_second` and computes `flops`.
+
+    A multiplication and an addition a parameter and token: 2 × parameters FLOP. `tokens_per_step` above 1 is speculative
+    decoding at its best: a step's reading serves so many tokens of a request, and none is multiplied in vain.
+    """
+    step_bytes = weights.step_bytes(batch * tokens_per_step) + batch * work.mean_context * kv_bytes_per_token
+    memory_seconds = work.output_tokens / tokens_per_step * step_bytes / bytes_per_second
+    decode_seconds = batch * work.output_tokens * 2 * weights.parameters / flops
+    prompt_parameters = weights.parameters - weights.output_parameters
+    prefill_seconds = batch * work.input_tokens * 2 * prompt_parameters / flops
+    compute_seconds = decode_seconds + prefill_seconds
+    generated = batch * work.output_tokens
+    return Throughput(
+        source="roofline",
+        statement=ROOFLINE,
+        workload=work,
+        batch=batch,
+        output_per_second=generated / max(memory_seconds, compute_seconds),
+        decode_per_second=generated / max(memory_seconds, decode_seconds),
+        prefill_per_second=flops / (2 * prompt_parameters),
+        limited_by="memory bandwidth" if memory_seconds >= compute_seconds else "compute",
+    )
+
+
+def steady_batch(serving: Serving, work: Workload) -> int:
+    """Requests that run at once: as many as the cache holds at their mean length, up to the engine's limit.
+
+    A request's cache grows from its prompt to its end, so a steady mix takes the mean of the two.
+    """
+    held = int(serving.ledger.concurrency(max(1, round(work.mean_context))))
+    return max(1, min(serving.max_num_seqs, held))
+
+
+def kv_bytes_read_per_token(serving: Serving) -> float:
+    """KV cache that a step reads for each token of context, all ranks together.
+
+    Ranks that copy a KV head each read their copy. Sliding windows are left out: they would need their length, and
+    leaving them out only raises the bound.
+    """
+    ledger = serving.ledger
+    further = ledger.kv_need(2 * _FAR).in_bytes - ledger.kv_need(_FAR).in_bytes
+    return further / _FAR * serving.tensor_parallel
+
+
+@dataclass(frozen=True)
+class TokenCost:
+    """US dollars for a million tokens at full load, replicas at their fewest and idle accelerators included; at half the
+    load a token costs twice as much. `output` charges generated tokens for everything, `blended` all tokens alike."""
+
+    output: float
+    blended: float
+
+
+def token_cost(throughput: Throughput, usd_per_replica_hour: float | None) -> TokenCost | None:
+    """What a million tokens cost; None where the price of a replica is not known."""
+    if usd_per_replica_hour is None:
+        return None
+    per_second = usd_per_replica_hour / 3600 * 1e6
+    return TokenCost(per_second / throughput.output_per_second, per_second / throughput.total_per_second)

@@ -1,0 +1,104 @@
+"""Questions to the memory model as JSON: one object, or one a line of a file of any length."""
+
+from __future__ import annotations
+
+import difflib
+import json
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Any, BinaryIO
+
+from pydantic import ValidationError
+from pydantic_core import ErrorDetails
+
+from modelyard.findings import Finding
+from modelyard.spec.estimate import EstimateRequest
+
+LONGEST_LINE = 4 << 20
+"""Bytes of one line that are read: the largest published config.json, with a list of quantized layers, has 2 MiB."""
+
+
+@dataclass(frozen=True)
+class Question:
+    """One request, or the findings that say why there is none. `id` is what the answer gives back; None where the
+    question has none that can be read."""
+
+    request: EstimateRequest | None
+    findings: tuple[Finding, ...] = ()
+    id: str | int | None = None
+
+
+def read_question(record: object) -> Question:
+    """`record` is what JSON says, with keys in JSON's spelling."""
+    if not isinstance(record, dict):
+        what = type(record).__name__ if record is not None else "null"
+        return Question(
+            None, (Finding("YAML001", f"not an object but {what}", "write {…} with the question's keys"),)
+        )
+    asked = record.get("id")
+    name = asked if isinstance(asked, str | int) and not isinstance(asked, bool) else None
+    try:
+        request = EstimateRequest.model_validate(_whole(record), strict=True, by_alias=True, by_name=False)
+    except ValidationError as error:
+        found = [
+            _explain(record, detail) for detail in error.errors(include_url=False, include_context=False)
+        ]
+        return Question(None, tuple(dict.fromkeys(found)), name)
+    return Question(request, (), name)
+
+
+def read_questions(lines: BinaryIO) -> Iterator[Question]:
+    """One question a line of JSON Lines, as they come; findings name the line. Empty lines ask nothing."""
+    number = 0
+    while line := lines.readline(LONGEST_LINE + 1):
+        number += 1
+        whole = len(line) <= LONGEST_LINE
+        while not line.endswith(b"\n") and len(line) > LONGEST_LINE:
+            line = lines.readline(LONGEST_LINE + 1)
+        if not whole:
+            long = Finding(
+                "YAML001", f"line {number}: more than {LONGEST_LINE} bytes", "write one question a line"
+            )
+            yield Question(None, (long,))
+        elif line.strip(b"\xef\xbb\xbf \t\r\n"):
+            yield _question(line, number)
+
+
+def _question(line: bytes, number: int) -> Question:
+    try:
+        found = read_question(json.loads(line.removeprefix(b"\xef\xbb\xbf").decode()))
+    except (ValueError, RecursionError) as problem:
+        reason = str(problem) or type(problem).__name__
+        return Question(None, (Finding("YAML001", f"line {number}: not JSON: {reason}", "correct the line"),))
+    if not found.findings:
+        return found
+    placed = (Finding(f.code, f"line {number}: {f.message}", f.fix, field=f.field) for f in found.findings)
+    return Question(None, tuple(placed), found.id)
+
+
+def _whole(record: dict[str, Any]) -> dict[str, Any]:
+    """JSON has one kind of number: 2.0 asks for what 2 does."""
+    return {k: int(v) if isinstance(v, float) and v.is_integer() else v for k, v in record.items()}
+
+
+def _explain(record: dict[str, Any], detail: ErrorDetails) -> Finding:
+    key = str(detail["loc"][0]) if detail["loc"] else ""
+    known = [info.alias or name for name, info in EstimateRequest.model_fields.items()]
+    if detail["type"] == "extra_forbidden":
+        close = difflib.get_close_matches(key, known, n=1, cutoff=0.6)
+        fix = f"did you mean '{close[0]}'?" if close else f"known keys are {', '.join(known)}"
+        return Finding("SPEC001", f"unknown key '{_short(key)}'", fix, field=(key,))
+    message = detail["msg"].removeprefix("Value error, ").removeprefix("Input ")
+    if not key:
+        pairs = (("config", "model"), ("accelerator", "acceleratorMemoryGiB"))
+        absent = any(all(record.get(name) is None for name in pair) for pair in pairs)
+        return Finding("SPEC002" if absent else "SPEC003", message, "state exactly one of the two")
+    got = detail["input"]
+    shown = f", got {_short(repr(got))}" if isinstance(got, str | int | float | list | None) else ""
+    return Finding(
+        "SPEC003", f"{key}: {message}{shown}", "correct the value, or leave the key out", field=(key,)
+    )
+
+
+def _short(text: str) -> str:
+    return text if len(text) <= 60 else f"{text[:57]}..."

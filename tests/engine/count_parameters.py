@@ -1,0 +1,35 @@
+"""Parameters of the classes of transformers: a JSON list of configs on standard input, as many answers on standard output.
+
+Runs with the Python of .venv-vllm. Models are built on the meta device, so their size does not matter.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import sys
+from typing import Any
+
+# The answer gets the real standard output; whatever is printed by imports goes to standard error.
+answers = os.fdopen(os.dup(1), "w")
+os.dup2(2, 1)
+
+import torch  # type: ignore[import-not-found]
+import transformers  # type: ignore[import-not-found]
+
+
+def count(config: dict[str, Any]) -> dict[str, Any]:
+    """The model's parameters, shared ones once; or why there is no such model."""
+    name = config["architectures"][0]
+    model_class = getattr(transformers, name, None)
+    if model_class is None:
+        return {"missing": name}
+    # Quantization swaps linear layers for packed ones; the count is about the matrices.
+    plain = {key: value for key, value in config.items() if key != "quantization_config"}
+    with torch.device("meta"):
+        model = model_class(model_class.config_class.from_dict(plain))
+    model.tie_weights()
+    return {"parameters": sum(parameter.numel() for parameter in model.parameters())}
+
+
+json.dump([count(config) for config in json.load(sys.stdin)], answers)
