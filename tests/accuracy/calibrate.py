@@ -34,19 +34,18 @@ class Constant:
 
 
 def _sampler(row: Measurement, ledger: MemoryLedger) -> float | None:
-    """Bytes an entry, where the sampler is the peak: what the log prints less what is there without it."""
+    """Bytes an entry, where the sampler is the peak: what the log prints less what lies beside it."""
     facts, request = ledger.request.facts, ledger.request
-    if row.activation is None or "maxNumSeqs" not in row.question and facts.batch.whole_prompts:
+    guessed = "maxNumSeqs" not in row.question and facts.batch.whole_prompts
+    of_images = facts.images_limit_rows and request.arch.vision is not None
+    if row.activation is None or guessed or of_images or facts.reserved != 1.0:
         return None
-    without = _activation(ledger, replace(facts, sampler_bytes=0.0))
-    entries = min(request.max_num_seqs, request.max_num_batched_tokens) * request.arch.vocab / _GIB
     forward = _activation(ledger, replace(facts, sampler_bytes=0.0, fixed_gib=0.0))
-    if facts.images_limit_rows and request.arch.vision:
-        return None
     if ledger.activation.in_gib < _DOMINATES * forward:
         return None
+    entries = min(request.max_num_seqs, request.max_num_batched_tokens) * request.arch.vocab / _GIB
     beside = ledger.activation.in_gib - entries * facts.sampler_bytes
-    return (row.activation - max(beside, 0.0)) / entries if without else None
+    return (row.activation - max(beside, 0.0)) / entries
 
 
 def _activation(ledger: MemoryLedger, facts: MemoryFacts) -> float:

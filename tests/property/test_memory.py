@@ -85,7 +85,7 @@ def holds(question: dict[str, Any], length: int) -> bool:
     """Whether an engine that is started with `length` has the cache for it."""
     ledger = answer(question, maxModelLen=length).ledger
     assert ledger is not None
-    return ledger.kv_need(length) <= ledger.kv_cache
+    return ledger.holds(length)
 
 
 @settings(max_examples=200, deadline=None)

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import subprocess
-import sys
 from importlib.util import find_spec
 
 import pytest
@@ -34,15 +32,6 @@ def test_without_it_the_roofline_bound_is_the_estimate(monkeypatch: pytest.Monke
 
     assert "not installed" in str(measured(serving))
     assert estimate_throughput(serving) == roofline(serving)
-
-
-def test_the_commands_start_without_it() -> None:
-    """Its dependencies take seconds to import."""
-    code = "import sys, modelyard.cli.main; print({'pandas', 'aiconfigurator'} & set(sys.modules))"
-
-    run = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
-
-    assert run.stdout.strip() == "set()"
 
 
 def test_its_table_names_what_there_is() -> None:

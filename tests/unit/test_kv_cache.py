@@ -269,3 +269,28 @@ def test_an_index_of_sparse_attention_is_cached_beside_the_latent() -> None:
         ).bytes_per_block
 
     assert bytes_of(sparse) - bytes_of(dense) == 61 * 64 * 132
+
+
+@pytest.mark.parametrize(
+    ("model", "ranks", "hybrid", "batched", "gib", "longest"),
+    [
+        ("meta-llama/Llama-3.3-70B-Instruct", 4, True, 2048, 5, 65520),
+        ("google/gemma-3-27b-it", 1, True, 8192, 15, 92048),
+        ("google/gemma-3-27b-it", 1, False, 8192, 15, 31680),
+    ],
+)
+def test_the_longest_length_is_the_one_that_vllm_offers(
+    model: str, ranks: int, hybrid: bool, batched: int, gib: int, longest: int
+) -> None:
+    """The planner's estimated maximum model length: one block of the pool is held back."""
+    layout = cache_layout(
+        architectures()[model],
+        tensor_parallel=ranks,
+        kv_cache_dtype="auto",
+        max_num_batched_tokens=batched,
+        block_size=16,
+        rules=CacheRules(hybrid=hybrid),
+    )
+
+    assert layout.holds(Memory.gib(gib), longest)
+    assert not layout.holds(Memory.gib(gib), longest + 1)

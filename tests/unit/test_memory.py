@@ -192,5 +192,5 @@ def test_the_longest_length_fits_and_the_next_block_does_not(
     longest = longest_length(lambda _: ledger, limit, at_once=at_once)
 
     assert 0 <= longest <= limit
-    assert longest == 0 or ledger.kv_need(longest) * at_once <= ledger.kv_cache
-    assert longest == limit or ledger.kv_need(min(limit, longest + block)) * at_once > ledger.kv_cache
+    assert longest == 0 or ledger.holds(longest, at_once)
+    assert longest == limit or not ledger.holds(min(limit, longest + block), at_once)

@@ -68,9 +68,9 @@ def test_every_option_holds_the_length_that_is_asked_for() -> None:
 def test_the_longest_length_fits_and_a_block_more_does_not() -> None:
     for size in sized().sizes:
         ledger = size.serving.ledger
-        assert ledger.kv_need(size.longest) <= ledger.kv_cache
+        assert ledger.holds(size.longest)
         if size.longest < size.serving.arch.max_position:
-            assert ledger.kv_need(size.longest + ledger.layout.block_size) > ledger.kv_cache
+            assert not ledger.holds(size.longest + ledger.layout.block_size)
 
 
 def test_the_plan_finds_what_size_promises() -> None:

@@ -147,6 +147,13 @@ class Architecture:
         return self.vision is not None
 
     @property
+    def has_dense_layers(self) -> bool:
+        """Whether some layer has a plain feed-forward of `intermediate`."""
+        if self.dense_layers is not None:
+            return bool(self.dense_layers)
+        return self.moe is None or len(self.moe.layers) < self.layers
+
+    @property
     def experts(self) -> int:
         """Routed experts of a layer, 0 in a dense model."""
         return self.moe.count if self.moe else 0

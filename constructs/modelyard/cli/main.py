@@ -6,8 +6,9 @@
 from __future__ import annotations
 
 import sys
+from functools import cache
 from importlib.metadata import version
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
 
@@ -43,11 +44,15 @@ def _options(
     pass
 
 
+@cache
+def _command() -> Any:
+    return typer.main.get_command(app)
+
+
 def main() -> None:
     """Run the command and exit with its code."""
-    command = typer.main.get_command(app)
     try:
-        code = command.main(standalone_mode=False)
+        code = _command().main(standalone_mode=False)
     except CommandError as error:
         typer.echo(f"modelyard: {error}", err=True)
         sys.exit(1)

@@ -25,7 +25,8 @@ class CacheRules:
     `hybrid`: layers that see a window keep no more than it. `in_flight`: batches that may be scheduled at once, which a
     window holds on to. `latent`: latent attention is cached as such, not as full heads, in `latent_width` numbers a token
     (0: its own). `tokens_by_groups`: the start-up log counts blocks // groups × block size instead of requests × length.
-    `state_blocks`: blocks of recurrent state that a request and group takes (2 with prefix caching).
+    `state_blocks`: blocks of recurrent state that a request and group takes (2 with prefix caching). `reserved_blocks`: what
+    the pool holds back from the check that one request fits.
     """
 
     hybrid: bool = True
@@ -34,6 +35,7 @@ class CacheRules:
     latent_width: int = 0
     tokens_by_groups: bool = False
     state_blocks: int = 2
+    reserved_blocks: int = 1
 
 
 @dataclass(frozen=True)
@@ -194,6 +196,7 @@ def _facts(engine: str, version: str, row: Mapping[str, Any]) -> MemoryFacts:
             latent_width=cached.get("latentWidth", 0),
             tokens_by_groups=cached["tokensByGroups"],
             state_blocks=cached["stateBlocks"],
+            reserved_blocks=cached.get("reservedBlocks", 0),
         ),
         sampler_bytes=row.get("samplerBytes", 0.0),
         mlp_widths=row.get("mlpWidths", 0.0),

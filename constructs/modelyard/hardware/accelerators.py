@@ -93,7 +93,9 @@ def accelerator_called(text: str) -> Accelerator | None:
     for names in ([_plain(a.name) for a in known], [_plain(a.product) for a in known]):
         if wanted in names:
             return known[names.index(wanted)]
-    alone = re.sub(r"[\s-]+\d+ ?gb$", "", text, flags=re.IGNORECASE)  # the memory beside a name that says it all
+    alone = re.sub(
+        r"[\s-]+\d+ ?gb$", "", text, flags=re.IGNORECASE
+    )  # the memory beside a name that says it all
     return accelerator_called(alone) if alone != text else None
 
 

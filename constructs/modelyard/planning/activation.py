@@ -58,8 +58,9 @@ def _feed_forward(arch: Architecture, facts: MemoryFacts, split: Parallelism, to
     Formats that quantize activations copy the product in 8 bit for the down projection.
     """
     moe = arch.moe
-    dense = moe is None or len(moe.layers) < arch.layers
-    width = (arch.intermediate if dense else moe.shared_intermediate if moe else 0) / split.tensor
+    width = (
+        arch.intermediate if arch.has_dense_layers else moe.shared_intermediate if moe else 0
+    ) / split.tensor
     stored = arch.quantization.format.name if arch.quantization else ""
     copied = (width + arch.hidden) / _WIDTH if stored == "int8" else 0.0
     return tokens * _WIDTH * (facts.mlp_widths * width + facts.hidden_widths * arch.hidden + copied)

@@ -29,8 +29,7 @@ def longest_length(ledger_at: Callable[[int], MemoryLedger], limit: int, *, at_o
     """
 
     def fits(length: int) -> bool:
-        ledger = ledger_at(length)
-        return ledger.kv_need(length) * at_once <= ledger.kv_cache
+        return ledger_at(length).holds(length, at_once)
 
     block = ledger_at(limit).layout.block_size
     low, high = 0, limit // block
@@ -98,7 +97,7 @@ def _errors(fit: Fit) -> Iterator[Finding]:
             "use more or larger accelerators, or a smaller or quantized checkpoint",
             field=("accelerator",),
         )
-    elif ledger.kv_need(fit.wanted) > ledger.kv_cache:
+    elif not ledger.holds(fit.wanted):
         ways = [f"a length of {fit.longest}"] if fit.longest >= _FLOOR_OF_A_LENGTH else []
         yield Finding(
             "KV001",

@@ -60,6 +60,11 @@ class CacheLayout:
         """Cache that one request of `length` tokens takes."""
         return Memory.bytes(self.bytes_per_block * self.blocks_for(length))
 
+    def holds(self, available: Memory, length: int, at_once: int = 1) -> bool:
+        """Whether the engine starts with `available` for `at_once` requests of `length` (_check_enough_kv_cache_memory)."""
+        blocks = self.blocks_for(length) * at_once + self.rules.reserved_blocks
+        return self.bytes_per_block * blocks <= available.in_bytes
+
     def blocks(self, available: Memory) -> int:
         """Blocks that `available` memory holds."""
         return max(0, int(available.in_bytes // self.bytes_per_block)) if self.bytes_per_block else 0
@@ -86,7 +91,7 @@ def kv_bytes_per_token_and_layer(
     size = bytes_per_number(arch, kv_cache_dtype)
     if arch.latent and rules.latent:
         index = arch.latent.index_dim + arch.latent.index_dim // _INDEX_BLOCK * 4
-        if kv_cache_dtype == "fp8_ds_mla":
+        if kv_cache_dtype == "fp8_ds_mla" or (index and size == 1):  # sparse attention has no other FP8 cache
             return _HEAD_WIDTH_OF_DS_MLA + index
         return (rules.latent_width or arch.latent.kv_rank + arch.latent.rope_dim) * size + index
     if arch.latent:  # keys with their rotary part, values padded to the same width

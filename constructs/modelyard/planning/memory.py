@@ -96,6 +96,10 @@ class MemoryLedger:
         """KV cache that one request of `length` tokens takes."""
         return self.layout.need(length)
 
+    def holds(self, length: int, at_once: int = 1) -> bool:
+        """Whether the KV cache is enough for `at_once` requests of `length` tokens."""
+        return self.layout.holds(self.kv_cache, length, at_once)
+
     def concurrency(self, length: int) -> float:
         """Requests of `length` tokens that the KV cache holds at once."""
         return self.layout.concurrency(self.kv_cache, length)

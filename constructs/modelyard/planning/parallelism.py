@@ -56,7 +56,7 @@ def split_problem(arch: Architecture, split: Parallelism) -> str | None:
 def _width_problem(arch: Architecture, split: Parallelism) -> str | None:
     block = arch.quantization.format.block if arch.quantization else 0
     widths = {}
-    if arch.moe is None or len(arch.moe.layers) < arch.layers:
+    if arch.has_dense_layers:
         widths["intermediate size"] = (arch.intermediate, split.tensor)
     if arch.moe:
         if split.expert:

@@ -323,8 +323,7 @@ def _utilization(model: Model, ledger: MemoryLedger, wanted: int) -> list[str]:
     """A higher utilization, where it is enough and leaves room outside the budget."""
     for share in _HIGHER_UTILIZATIONS:
         other = memory_ledger(replace(ledger.request, gpu_memory_utilization=share))
-        enough = other.kv_need(wanted) * model.engine.concurrency <= other.kv_cache
-        if share > ledger.request.gpu_memory_utilization and enough:
+        if share > ledger.request.gpu_memory_utilization and other.holds(wanted, model.engine.concurrency):
             return (
                 []
                 if _settings_findings(model, Fit(other, wanted, wanted))
@@ -353,4 +352,4 @@ def _would_fit(model: Model, ledger: MemoryLedger, accelerator: Accelerator, cou
     if number_format_findings(model, arch, accelerator, engine):
         return False
     other = memory_ledger(_memory_request(model, arch, accelerator, count, engine, wanted))
-    return other.kv_cache > Memory(0) and other.concurrency(wanted) >= model.engine.concurrency
+    return other.holds(wanted, model.engine.concurrency)

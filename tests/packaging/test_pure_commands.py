@@ -57,3 +57,12 @@ def test_pure_commands_load_no_jsii_and_open_no_socket() -> None:
 
     assert run.returncode == 0, run.stderr
     assert json.loads(run.stdout) == [[command[0], 0, []] for command in COMMANDS]
+
+
+def test_the_commands_start_without_aiconfigurator() -> None:
+    """Its dependencies take seconds to import."""
+    code = "import sys, modelyard.cli.main; print({'pandas', 'aiconfigurator'} & set(sys.modules))"
+
+    run = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+
+    assert run.stdout.strip() == "set()"
