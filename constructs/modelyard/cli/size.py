@@ -32,7 +32,7 @@ from modelyard.cli.workspace import (
 )
 from modelyard.findings import Finding, Severity
 from modelyard.hardware import instance_types
-from modelyard.planning.serving import known_architecture
+from modelyard.planning.requests import known_architecture
 from modelyard.planning.sizing import Size, Sizing, size_model
 from modelyard.spec import Model, load_catalogue
 

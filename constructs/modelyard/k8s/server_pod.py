@@ -10,7 +10,7 @@ from modelyard.k8s.pod_security import container_security_context, pod_security_
 from modelyard.k8s.probes import PORT_NAME, Drain, probes
 from modelyard.k8s.weights import CLAIM, MOUNT_PATH, await_container, fetched_sources, weights_path
 from modelyard.planning import ModelPlan
-from modelyard.planning.serving import images_per_prompt
+from modelyard.planning.requests import images_per_prompt
 
 PORT = 8000
 _HOME = "/home/vllm"

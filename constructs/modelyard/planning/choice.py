@@ -9,7 +9,8 @@ from modelyard.hardware import accelerators
 from modelyard.planning.admission import PodRequest
 from modelyard.planning.cost import Cost, plan_cost
 from modelyard.planning.placement import Placement, nearest_miss, place, pod_request
-from modelyard.planning.serving import Serving, known_architecture, plan_serving
+from modelyard.planning.requests import known_architecture
+from modelyard.planning.serving import Serving, plan_serving
 from modelyard.spec.environment import Environment
 from modelyard.spec.model import Model
 

@@ -7,7 +7,7 @@ from collections.abc import Iterator, Sequence
 
 from modelyard.findings import Finding
 from modelyard.planning.records import ModelPlan
-from modelyard.planning.serving import LEAST_TOKENS_OF_A_SEQUENCE
+from modelyard.planning.requests import LEAST_TOKENS_OF_A_SEQUENCE
 
 
 def waste_findings(plans: Sequence[ModelPlan]) -> Iterator[Finding]:

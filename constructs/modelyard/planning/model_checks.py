@@ -10,7 +10,8 @@ from modelyard.findings import Finding
 from modelyard.hardware import accelerators
 from modelyard.planning.fit import Fit, fit_warnings
 from modelyard.planning.records import ModelPlan
-from modelyard.planning.serving import Serving, engine_for
+from modelyard.planning.requests import engine_for
+from modelyard.planning.serving import Serving
 from modelyard.spec.environment import Environment
 from modelyard.spec.model import Model
 

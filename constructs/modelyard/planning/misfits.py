@@ -1,0 +1,124 @@
+"""Why a model does not fit, and the ways out of it: less, another format, more, or another accelerator with its price."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from modelyard.findings import Finding, Severity
+from modelyard.hardware import Accelerator, accelerators, types_with
+from modelyard.planning.capability import number_format_findings
+from modelyard.planning.fit import Fit, fit_findings, longest_length
+from modelyard.planning.memory import MemoryLedger, memory_ledger
+from modelyard.planning.parallelism import Parallelism, split_problem
+from modelyard.planning.requests import engine_for, memory_request
+from modelyard.spec.model import Model
+
+LEAST_LENGTH = 2048
+"""What a length should be at the least, in tokens, to be of use."""
+
+# Up to the most that a model file may say.
+_HIGHER_UTILIZATIONS = (0.9, 0.92, 0.95)
+
+_FIELDS = {
+    "gpuMemoryUtilization": ("engine", "gpuMemoryUtilization"),
+    "maxNumBatchedTokens": ("engine", "maxNumBatchedTokens"),
+}
+
+
+def settings_findings(model: Model, fit: Fit) -> list[Finding]:
+    """Errors of settings beside length and weights, at the model file's own fields."""
+    return [
+        replace(found, subject=model.name, field=_FIELDS[found.field[0]])
+        for found in fit_findings(fit)
+        if found.field and found.field[0] in _FIELDS and found.level is Severity.ERROR
+    ]
+
+
+def weights_do_not_fit(model: Model, ledger: MemoryLedger, count: int, region: str | None) -> Finding:
+    spent = ledger.budget - ledger.kv_cache
+    accelerator = ledger.request.accelerator
+    return Finding(
+        "FIT001",
+        f"weights {ledger.weights}, activations {ledger.activation} and overhead "
+        f"{ledger.non_torch + ledger.graphs_in_budget + ledger.adapters} need {spent} of {ledger.budget} on "
+        f"{accelerator.name}:{count}",
+        "use "
+        + " or ".join(
+            _ways_out(model, ledger, count, LEAST_LENGTH, region) or ["a smaller or quantized checkpoint"]
+        ),
+        subject=model.name,
+        field=("accelerator",),
+    )
+
+
+def context_does_not_fit(
+    model: Model, ledger: MemoryLedger, wanted: int, longest: int, count: int, region: str | None
+) -> Finding:
+    settings = model.engine
+    need = ledger.kv_need(wanted) * settings.concurrency
+    times = f" for {settings.concurrency} requests" if settings.concurrency > 1 else ""
+    ways = [f"a length of {longest}"] if longest >= 256 else []
+    if settings.kv_cache_dtype == "auto" and ledger.request.facts.kv_cap_fraction is None:
+        half = memory_ledger(replace(ledger.request, kv_cache_dtype="fp8"))
+        reach = longest_length(lambda _: half, ledger.request.arch.max_position, at_once=settings.concurrency)
+        ways.append(f"kvCacheDtype fp8 (up to {reach})" if reach < wanted else "kvCacheDtype fp8")
+    ways += _ways_out(model, ledger, count, wanted, region)
+    return Finding(
+        "KV001",
+        f"max length {wanted} needs {need} of KV cache{times}, {ledger.kv_cache} left on "
+        f"{ledger.request.accelerator.name}:{count} after {ledger.weights} of weights",
+        f"use {', '.join(ways[:-1])} or {ways[-1]}" if len(ways) > 1 else f"use {ways[0]}",
+        subject=model.name,
+        field=("engine", "maxModelLen"),
+    )
+
+
+def _ways_out(model: Model, ledger: MemoryLedger, count: int, wanted: int, region: str | None) -> list[str]:
+    """More of the same accelerator, and the smallest other one, on which `wanted` tokens fit, with their prices."""
+    here = ledger.request.accelerator
+    others = sorted((a for a in accelerators().values() if a.vendor == here.vendor), key=lambda a: a.usable)
+    more = [(here, n) for n in (2, 4, 8, 16) if n > count]
+    larger = [(a, n) for a in others if a.usable > here.usable for n in (1, 2, 4, 8)]
+    ways = _utilization(model, ledger, wanted)
+    for options in (more, larger):
+        found = next(
+            (_offer(a, n, region) for a, n in options if _would_fit(model, ledger, a, n, wanted)), None
+        )
+        ways += [found] if found else []
+    return ways
+
+
+def _utilization(model: Model, ledger: MemoryLedger, wanted: int) -> list[str]:
+    """A higher utilization, where it is enough and leaves room outside the budget."""
+    for share in _HIGHER_UTILIZATIONS:
+        other = memory_ledger(replace(ledger.request, gpu_memory_utilization=share))
+        if share > ledger.request.gpu_memory_utilization and other.holds(wanted, model.engine.concurrency):
+            return (
+                []
+                if settings_findings(model, Fit(other, wanted, wanted))
+                else [f"gpuMemoryUtilization {share:g}"]
+            )
+    return []
+
+
+def _offer(accelerator: Accelerator, count: int, region: str | None) -> str:
+    """`h100:1`, and the cheapest instance type of `region` that has as many."""
+    name = f"{accelerator.name}:{count}"
+    priced = [
+        (price, t.name)
+        for t in types_with(accelerator.name)
+        if region and t.accelerator_count >= count and (price := t.price(region).usd_per_hour) is not None
+    ]
+    return f"{name} ({min(priced)[1]}, ${min(priced)[0]:.2f}/h)" if priced else name
+
+
+def _would_fit(model: Model, ledger: MemoryLedger, accelerator: Accelerator, count: int, wanted: int) -> bool:
+    arch = ledger.request.arch
+    sold = any(t.accelerator_count >= count for t in types_with(accelerator.name))
+    engine = engine_for(model, accelerator)
+    if not sold or split_problem(arch, Parallelism(count * accelerator.cores)) or isinstance(engine, Finding):
+        return False
+    if number_format_findings(model, arch, accelerator, engine):
+        return False
+    other = memory_ledger(memory_request(model, arch, accelerator, count, engine, wanted))
+    return other.holds(wanted, model.engine.concurrency)
