@@ -17,20 +17,8 @@ from modelyard.cli.answers import answer, answer_line
 from modelyard.hardware import accelerators
 from modelyard.planning.estimate import estimate
 from modelyard.spec.question import read_question, read_questions
+from tests.unit.given import ANSWER_KEYS as KEYS
 
-KEYS = [
-    "id",
-    "weightsGiB",
-    "activationGiB",
-    "nonTorchGiB",
-    "cudaGraphGiB",
-    "kvCacheGiB",
-    "kvCacheTokens",
-    "maxConcurrency",
-    "fits",
-    "longestLen",
-    "findings",
-]
 PROFILE = settings(max_examples=400, deadline=None, suppress_health_check=list(HealthCheck))
 
 numbers = st.one_of(st.integers(-(10**13), 10**13), st.floats(), st.sampled_from([0, 1, -1, 10**12, 10**400]))

@@ -17,6 +17,21 @@ from modelyard.spec.yaml_source import read_yaml
 
 REGION = "us-east-2"
 
+ANSWER_KEYS = [
+    "id",
+    "weightsGiB",
+    "activationGiB",
+    "nonTorchGiB",
+    "cudaGraphGiB",
+    "kvCacheGiB",
+    "kvCacheTokens",
+    "maxConcurrency",
+    "fits",
+    "longestLen",
+    "findings",
+]
+"""What an answer of `modelyard estimate` holds, in this order: others rely on it."""
+
 
 @dataclass(frozen=True)
 class Answer:

@@ -18,21 +18,9 @@ from modelyard.cli.ledger_bar import ledger_bar, ledger_json, ledger_parts
 from modelyard.planning.estimate import estimate
 from modelyard.spec.estimate import EstimateRequest
 from modelyard.spec.question import LONGEST_LINE, read_question, read_questions
+from tests.unit.given import ANSWER_KEYS as KEYS
 from tests.unit.given import Modelyard
 
-KEYS = [
-    "id",
-    "weightsGiB",
-    "activationGiB",
-    "nonTorchGiB",
-    "cudaGraphGiB",
-    "kvCacheGiB",
-    "kvCacheTokens",
-    "maxConcurrency",
-    "fits",
-    "longestLen",
-    "findings",
-]
 QWEN = ["--model", "Qwen/Qwen3-32B-FP8", "--accelerator", "l40s"]
 
 

@@ -1,0 +1,189 @@
+"""What is said of a fit beyond weights and length, and the settings that the plan derives from it."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import replace
+from typing import Any
+
+import pytest
+
+from modelyard.findings import Severity
+from modelyard.planning.estimate import Estimate, estimate
+from modelyard.planning.fit import Fit, fit_findings
+from modelyard.planning.serving import Serving
+from modelyard.spec.estimate import EstimateRequest
+from tests.unit.given import a_model, a_plan, codes, served
+
+
+def answer(**question: Any) -> Estimate:
+    return estimate(
+        EstimateRequest.model_validate({"model": "Qwen/Qwen3-8B", "accelerator": "l40s", **question})
+    )
+
+
+def fitting(**changes: Any) -> Serving:
+    found = served(a_model(**changes))
+    assert isinstance(found, Serving), found
+    return found
+
+
+def test_graphs_outside_the_budget_need_room_beside_it() -> None:
+    """vLLM 0.19 captures graphs on top of the budget; 0.33 takes them off it."""
+    large = {"model": "Qwen/Qwen2.5-72B-Instruct", "accelerator": "a100", "tensorParallel": 4}
+    crowded = answer(**large, gpuMemoryUtilization=0.97, maxModelLen=1024, engineVersion="0.19.0")
+    current = answer(**large, gpuMemoryUtilization=0.97, maxModelLen=1024, engineVersion="0.33.0")
+
+    assert "UTIL001" in codes(crowded.findings)
+    assert "UTIL001" not in codes(current.findings)
+    fix = next(f.fix for f in crowded.findings if f.code == "UTIL001")
+    lower = float(re.findall(r"[\d.]+", fix)[0])
+    mended = answer(**large, gpuMemoryUtilization=lower, maxModelLen=1024, engineVersion="0.19.0")
+    assert "UTIL001" not in codes(mended.findings)
+
+
+def test_a_batch_has_room_for_its_sequences() -> None:
+    found = answer(maxNumSeqs=512, maxNumBatchedTokens=256)
+
+    assert codes(found.findings) == ["BATCH001"]
+    assert not found.fits
+
+
+def test_an_image_longer_than_the_prompt_is_a_warning() -> None:
+    short = answer(model="Qwen/Qwen3-VL-8B-Instruct", maxModelLen=8192)
+    long = answer(model="Qwen/Qwen3-VL-8B-Instruct", maxModelLen=32768)
+
+    assert codes(short.findings) == ["IMG001"]
+    assert short.fits
+    assert codes(long.findings) == []
+
+
+def test_no_image_is_too_long_where_none_is_allowed() -> None:
+    found = answer(model="Qwen/Qwen3-VL-8B-Instruct", maxModelLen=8192)
+    assert found.ledger is not None
+    request = replace(found.ledger.request, image_limit=0)
+
+    assert "IMG001" not in codes(fit_findings(Fit(replace(found.ledger, request=request), 8192, 8192)))
+
+
+def test_a_family_without_measurements_is_said_to_be_one() -> None:
+    config = {
+        "architectures": ["SmolLM3ForCausalLM"],
+        "model_type": "smollm3",
+        "hidden_size": 2048,
+        "num_hidden_layers": 36,
+        "num_attention_heads": 16,
+        "num_key_value_heads": 4,
+        "intermediate_size": 11008,
+        "vocab_size": 128256,
+        "max_position_embeddings": 65536,
+        "tie_word_embeddings": True,
+    }
+    found = answer(model=None, config=config)
+
+    assert codes(found.findings) == ["MODEL004"]
+    assert found.findings[0].level is Severity.WARNING
+    assert found.fits
+
+
+def test_a_length_beyond_the_models_own_is_a_warning_to_whoever_estimates() -> None:
+    found = answer(maxModelLen=65536)
+
+    assert codes(found.findings) == ["LEN001"]
+    assert found.fits
+
+
+def test_a_batch_is_no_larger_than_the_cache_sustains() -> None:
+    serving = fitting()
+    tokens = serving.ledger.kv_tokens(serving.max_model_len)
+
+    assert serving.max_num_seqs < 256  # the engine's default on an L40S
+    assert serving.max_num_seqs % 8 == 0
+    assert tokens / serving.max_num_seqs >= 512
+
+
+def test_a_batch_that_the_cache_sustains_keeps_the_engines_default() -> None:
+    assert fitting(model="hf://Qwen/Qwen3-0.6B").max_num_seqs == 256
+
+
+def test_a_batch_that_is_asked_for_stays() -> None:
+    asked = a_model(engine={"maxNumSeqs": 256})
+
+    assert fitting(engine={"maxNumSeqs": 256}).max_num_seqs == 256
+    assert "KV002" in codes(a_plan(asked).findings)
+
+
+def test_fewer_sequences_leave_more_for_the_cache() -> None:
+    assert fitting().ledger.kv_cache > fitting(engine={"maxNumSeqs": 256}).ledger.kv_cache
+
+
+def test_a_higher_utilization_is_offered_where_it_is_enough() -> None:
+    found = served(a_model(engine={"maxModelLen": 32768}))
+
+    assert isinstance(found, list)
+    assert "gpuMemoryUtilization 0.95" in found[0].fix
+    assert fitting(engine={"maxModelLen": 32768, "gpuMemoryUtilization": 0.95})
+
+
+@pytest.mark.parametrize(("length", "offered"), [(40960, False), (32768, True)])
+def test_a_utilization_that_is_not_enough_is_not_offered(length: int, offered: bool) -> None:
+    found = served(a_model(engine={"maxModelLen": length}))
+
+    assert isinstance(found, list)
+    assert ("gpuMemoryUtilization" in found[0].fix) is offered
+
+
+def test_ways_out_have_prices_where_the_environment_has_a_region() -> None:
+    (finding,) = [f for f in a_plan(a_model(engine={"maxModelLen": 40960})).findings if f.code == "KV001"]
+
+    assert re.search(r"l40s:2 \(g6e\.\w+, \$\d+\.\d\d/h\)", finding.fix)
+
+
+def test_only_the_engine_of_an_accelerator_runs_on_it() -> None:
+    assert codes(answer(engine="vllm-neuron").findings) == ["ENG001"]
+    assert codes(answer(accelerator="trn2").findings) == ["ENG001"]
+    assert answer(accelerator="trn2", engine="vllm-neuron", tensorParallel=4).fits
+
+
+def test_a_capability_beside_a_named_accelerator_is_its_own() -> None:
+    assert codes(answer(computeCapability="9.0").findings) == ["SPEC003"]
+    assert answer(computeCapability="8.9").fits
+
+
+LLAMA_SERVER = {
+    "engine": "llama-server",
+    "model": "Qwen/Qwen2.5-72B-Instruct",
+    "quantization": "gguf q4_k_m",
+    "accelerator": None,
+    "acceleratorMemoryGiB": 31.4,
+    "computeCapability": "12.0",
+    "tensorParallel": 2,
+}
+
+
+def test_llama_server_holds_a_72b_in_four_bits_on_two_cards_of_32_gb() -> None:
+    assert answer(**LLAMA_SERVER, maxModelLen=8192, maxNumSeqs=4).fits
+
+
+def test_llama_server_allocates_every_slots_cache_at_start() -> None:
+    one = answer(**LLAMA_SERVER, maxModelLen=8192, maxNumSeqs=1)
+    eight = answer(**LLAMA_SERVER, maxModelLen=32768, maxNumSeqs=8)
+
+    assert one.fits
+    assert codes(eight.findings) == ["KV001"]
+    layers = int(re.findall(r"nGpuLayers (\d+)", eight.findings[0].fix)[0])
+    assert 0 < layers < 80
+    assert answer(**LLAMA_SERVER, maxModelLen=32768, maxNumSeqs=8, nGpuLayers=layers).fits
+    assert not answer(**LLAMA_SERVER, maxModelLen=32768, maxNumSeqs=8, nGpuLayers=layers + 1).fits
+
+
+def test_layers_that_are_not_offloaded_take_no_gpu_memory() -> None:
+    some = answer(**LLAMA_SERVER, maxModelLen=8192, nGpuLayers=40).ledger
+    none = answer(**LLAMA_SERVER, maxModelLen=8192, nGpuLayers=0).ledger
+    whole = answer(**LLAMA_SERVER, maxModelLen=8192).ledger
+    assert some is not None
+    assert none is not None
+    assert whole is not None
+
+    assert none.weights.in_bytes == 0
+    assert some.weights.in_gib == pytest.approx(whole.weights.in_gib / 2, rel=0.05)
