@@ -59,7 +59,9 @@ class EstimateRequest(Document):
     @classmethod
     def _absent_is_null(cls, values: Any) -> Any:
         """Null means absent, in every field."""
-        return {k: v for k, v in values.items() if v not in (None, "")} if isinstance(values, dict) else values
+        return (
+            {k: v for k, v in values.items() if v not in (None, "")} if isinstance(values, dict) else values
+        )
 
     @model_validator(mode="after")
     def _one_model_one_accelerator(self) -> EstimateRequest:
