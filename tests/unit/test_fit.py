@@ -187,3 +187,10 @@ def test_layers_that_are_not_offloaded_take_no_gpu_memory() -> None:
 
     assert none.weights.in_bytes == 0
     assert some.weights.in_gib == pytest.approx(whole.weights.in_gib / 2, rel=0.05)
+
+
+def test_llama_server_splits_layers_over_any_number_of_gpus() -> None:
+    three = answer(**LLAMA_SERVER | {"tensorParallel": 3}, maxModelLen=8192)
+
+    assert codes(three.findings) == []
+    assert three.fits

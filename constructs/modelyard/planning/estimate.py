@@ -63,7 +63,8 @@ def estimate(
     split = Parallelism(
         request.tensor_parallel, request.pipeline_parallel, request.data_parallel, request.expert_parallel
     )
-    if reason := split_problem(arch, split):
+    by_layers = request.engine == "llama-server"  # it gives whole layers to each GPU
+    if not by_layers and (reason := split_problem(arch, split)):
         problems.append(
             _finding(
                 "TP001",
@@ -84,7 +85,7 @@ def estimate(
         return _memory_request(request, arch, accelerator, facts, split, length)
 
     limit = max(arch.max_position, wanted)
-    if request.engine == "llama-server":
+    if by_layers:
         layers = -1 if request.n_gpu_layers is None else request.n_gpu_layers
         ledger = offload_ledger(asked(wanted), layers)
         longest = longest_context(ledger, limit)
