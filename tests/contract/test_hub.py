@@ -6,9 +6,7 @@ import json
 import os
 import subprocess
 import sys
-import threading
-from collections.abc import Iterator
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -16,51 +14,33 @@ import pytest
 
 from modelyard.architecture import architectures
 from modelyard.planning.weights import parameters
+from tests.contract.local_hub import LocalHub, serving
 
 KNOWN = "Qwen/Qwen3-0.6B"
 COMMIT = "b" * 40
 
 
-class Hub(BaseHTTPRequestHandler):
+class Hub(LocalHub):
     """The few answers that a look at a model needs. `acme/same` publishes the parameters that its config describes,
     `acme/other` twice as many, `acme/silent` says nothing of them, `acme/gated` asks for a licence."""
 
-    def do_GET(self) -> None:
-        self._answer(with_body=True)
-
-    def do_HEAD(self) -> None:
-        self._answer(with_body=False)
-
-    def log_message(self, format: str, *args: object) -> None:  # noqa: A002 - the base class names it
-        pass
-
-    def _answer(self, *, with_body: bool) -> None:
-        path = self.path.partition("?")[0]
+    def answer(self, path: str) -> tuple[int, bytes, Mapping[str, str]]:
         name = next((n for n in ("same", "other", "silent", "gated", "bare") if f"acme/{n}" in path), "")
         if name == "gated":
-            self._send(403, b"", {"X-Error-Code": "GatedRepo"}, with_body)
-        elif not name:
-            self._send(404, b"", {"X-Error-Code": "RepoNotFound"}, with_body)
-        elif path.startswith("/api/models/"):
+            return 403, b"", {"X-Error-Code": "GatedRepo"}
+        if not name:
+            return 404, b"", {"X-Error-Code": "RepoNotFound"}
+        if path.startswith("/api/models/"):
             stored = round(parameters(architectures()[model()]) * (2 if name == "other" else 1))
             counts = {"parameters": {"BF16": stored}, "total": stored}
             body = {"id": f"acme/{name}", "sha": COMMIT} | (
                 {} if name == "silent" else {"safetensors": counts}
             )
-            self._send(200, json.dumps(body).encode(), {}, with_body)
-        elif path.endswith("/config.json") and name != "bare":
+            return 200, json.dumps(body).encode(), {}
+        if path.endswith("/config.json") and name != "bare":
             headers = {"X-Repo-Commit": COMMIT, "ETag": f'"{"e" * 40}"'}
-            self._send(200, json.dumps(architectures().config(model())).encode(), headers, with_body)
-        else:
-            self._send(404, b"", {"X-Error-Code": "EntryNotFound", "X-Repo-Commit": COMMIT}, with_body)
-
-    def _send(self, status: int, body: bytes, headers: dict[str, str], with_body: bool) -> None:
-        self.send_response(status)
-        for key, value in {**headers, "Content-Length": str(len(body))}.items():
-            self.send_header(key, value)
-        self.end_headers()
-        if with_body:
-            self.wfile.write(body)
+            return 200, json.dumps(architectures().config(model())).encode(), headers
+        return 404, b"", {"X-Error-Code": "EntryNotFound", "X-Repo-Commit": COMMIT}
 
 
 def model() -> str:
@@ -70,11 +50,8 @@ def model() -> str:
 
 @pytest.fixture(scope="module")
 def hub() -> Iterator[str]:
-    server = ThreadingHTTPServer(("127.0.0.1", 0), Hub)
-    threading.Thread(target=server.serve_forever, daemon=True).start()
-    yield f"http://127.0.0.1:{server.server_port}"
-    server.shutdown()
-    server.server_close()
+    with serving(Hub) as address:
+        yield address
 
 
 def ask(hub: str, repository: str, home: Path, **environment: str) -> subprocess.CompletedProcess[str]:

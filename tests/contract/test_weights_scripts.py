@@ -6,66 +6,43 @@ import json
 import os
 import subprocess
 import sys
-import threading
-from collections.abc import Iterator
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 
 import pytest
 
 from modelyard.k8s import weights
 from modelyard.k8s.server_pod import server_pod
+from tests.contract.local_hub import LocalHub, serving
 from tests.unit.given import a_model, a_plan
 
 COMMIT = "a" * 40
 FILES = {"config.json": b"{}", "model.safetensors": b"w" * 5000, "original/consolidated.pth": b"unwanted"}
 
 
-class Hub(BaseHTTPRequestHandler):
+class Hub(LocalHub):
     """The few answers of the Hugging Face API that a download needs; `acme/gated` asks for a licence."""
 
-    def do_GET(self) -> None:
-        self._answer(with_body=True)
-
-    def do_HEAD(self) -> None:
-        self._answer(with_body=False)
-
-    def log_message(self, format: str, *args: object) -> None:  # noqa: A002 - the base class names it
-        pass
-
-    def _answer(self, *, with_body: bool) -> None:
-        path = self.path.partition("?")[0]
-        headers = {"X-Repo-Commit": COMMIT, "ETag": f'"{"e" * 40}"'}
+    def answer(self, path: str) -> tuple[int, bytes, Mapping[str, str]]:
         if "gated" in path:
-            self._send(403, b"", {"X-Error-Code": "GatedRepo"}, with_body)
-        elif path.startswith("/api/models/acme/tiny/tree/"):
+            return 403, b"", {"X-Error-Code": "GatedRepo"}
+        if path.startswith("/api/models/acme/tiny/tree/"):
             tree = [{"type": "file", "path": n, "size": len(b), "oid": "0" * 40} for n, b in FILES.items()]
-            self._send(200, json.dumps(tree).encode(), {}, with_body)
-        elif path.startswith("/api/models/acme/tiny"):
+            return 200, json.dumps(tree).encode(), {}
+        if path.startswith("/api/models/acme/tiny"):
             siblings = [{"rfilename": n, "size": len(b), "blobId": "0" * 40} for n, b in FILES.items()]
             body = {"id": "acme/tiny", "sha": COMMIT, "siblings": siblings}
-            self._send(200, json.dumps(body).encode(), {}, with_body)
-        elif "/resolve/" in path:
-            self._send(200, FILES[path.split("/resolve/")[1].split("/", 1)[1]], headers, with_body)
-        else:
-            self._send(404, b"", {}, with_body)
-
-    def _send(self, status: int, body: bytes, headers: dict[str, str], with_body: bool) -> None:
-        self.send_response(status)
-        for key, value in {**headers, "Content-Length": str(len(body))}.items():
-            self.send_header(key, value)
-        self.end_headers()
-        if with_body:
-            self.wfile.write(body)
+            return 200, json.dumps(body).encode(), {}
+        if "/resolve/" in path:
+            headers = {"X-Repo-Commit": COMMIT, "ETag": f'"{"e" * 40}"'}
+            return 200, FILES[path.split("/resolve/")[1].split("/", 1)[1]], headers
+        return 404, b"", {}
 
 
 @pytest.fixture(scope="module")
 def hub() -> Iterator[str]:
-    server = ThreadingHTTPServer(("127.0.0.1", 0), Hub)
-    threading.Thread(target=server.serve_forever, daemon=True).start()
-    yield f"http://127.0.0.1:{server.server_port}"
-    server.shutdown()
-    server.server_close()
+    with serving(Hub) as address:
+        yield address
 
 
 def fetch(hub: str, repository: str, target: Path) -> subprocess.CompletedProcess[str]:

@@ -6,11 +6,12 @@ from collections.abc import Mapping
 from typing import Any
 
 from modelyard.architecture.families import families, text_family, vision_family
-from modelyard.architecture.fields import STRANGE, Fields, UnreadableConfig, shown
+from modelyard.architecture.fields import STRANGE, Fields, UnreadableConfig
 from modelyard.architecture.layers import (
     biases,
     dense_layers,
     dense_width,
+    expert_counts,
     query_key_norm,
     read_experts,
     read_latent,
@@ -18,7 +19,7 @@ from modelyard.architecture.layers import (
     read_linear,
     rope_bytes,
 )
-from modelyard.architecture.limits import ROPE_BYTES, WrongNumber
+from modelyard.architecture.limits import ROPE_BYTES, WrongNumber, shown
 from modelyard.architecture.quantization import Quantization, UnknownQuantization, read_quantization
 from modelyard.architecture.shape import Architecture, Vision
 from modelyard.architecture.vision import MissingVisionFields, read_vision
@@ -71,8 +72,8 @@ def read_config(
     ]
     if "experts" not in family and not fields.get("moe_intermediate_size"):
         required.append("intermediate_size")
-    elif not any(fields.states(name) for name in _expert_counts(family)):
-        required.append(_expert_counts(family)[0])
+    elif not any(fields.states(name) for name in expert_counts(family)):
+        required.append(expert_counts(family)[0])
     if missing := tuple(field for field in required if fields.get(field) is None):
         raise UnreadableConfig(f"config.json lacks {', '.join(missing)}", missing)
     try:
@@ -105,12 +106,6 @@ def _class_of(config: Mapping[str, Any]) -> str:
             f"config.json: architectures is {shown(listed)}, not a list of names", ("architectures",)
         )
     return str(listed[0])
-
-
-def _expert_counts(family: Mapping[str, Any]) -> tuple[str, ...]:
-    """Fields that may state the number of experts, the family's own first."""
-    own = family.get("experts", {}).get("count", "num_experts")
-    return tuple(dict.fromkeys((own, "num_experts", "n_routed_experts")))
 
 
 def _stored(fields: Fields, config: Mapping[str, Any], override: str | None) -> Quantization | None:
@@ -193,7 +188,7 @@ def _architecture(
     moe = read_experts(fields, family, layers)
     bias = biases(fields, family)
     tied = fields.flag("tie_word_embeddings")
-    linear = read_linear(fields, family, head_dim)
+    linear = read_linear(fields, family)
     types = read_layer_types(fields, family, layers, linear)
     return Architecture(
         model_id=model_id,

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from modelyard.architecture.families import families
-from modelyard.architecture.limits import whole_number
+from modelyard.architecture.limits import shown, whole_number
 
 
 class UnreadableConfig(ValueError):
@@ -61,8 +61,3 @@ class Fields:
 
 # What reading raises of a value that has another type than the field.
 STRANGE = (ArithmeticError, AttributeError, LookupError, TypeError, ValueError)
-
-
-def shown(value: object) -> str:
-    text = repr(value)
-    return text if len(text) <= 40 else f"{text[:37]}..."

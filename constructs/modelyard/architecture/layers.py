@@ -53,13 +53,15 @@ def dense_width(fields: Fields, family: Mapping[str, Any], moe: Experts | None) 
     return width or (moe.intermediate if moe else 0)
 
 
+def expert_counts(family: Mapping[str, Any]) -> tuple[str, ...]:
+    """Fields that may state the number of experts, the family's own first."""
+    own = family.get("experts", {}).get("count", "num_experts")
+    return tuple(dict.fromkeys((own, "num_experts", "n_routed_experts")))
+
+
 def read_experts(fields: Fields, family: Mapping[str, Any], layers: int) -> Experts | None:
     names = family.get("experts", {})
-    count = (
-        fields.number(names.get("count", "num_experts"))
-        or fields.number("num_experts")
-        or fields.number("n_routed_experts")
-    )
+    count = next((number for name in expert_counts(family) if (number := fields.number(name))), 0)
     if not count:
         return None
     width = fields.number("moe_intermediate_size") or fields.number(
@@ -115,7 +117,7 @@ def read_latent(fields: Fields) -> LatentAttention | None:
     )
 
 
-def read_linear(fields: Fields, family: Mapping[str, Any], head_dim: int) -> LinearAttention | None:
+def read_linear(fields: Fields, family: Mapping[str, Any]) -> LinearAttention | None:
     kind = family.get("linear")
     if kind is None:
         return None

@@ -56,6 +56,12 @@ class WrongNumber(ValueError):
     """A field that holds something else than a number of a plausible size."""
 
 
+def shown(value: object) -> str:
+    """`value` as a message shows it: no longer than 40 characters."""
+    text = repr(value)
+    return text if len(text) <= 40 else f"{text[:37]}..."
+
+
 def whole_number(name: str, value: Any) -> int:
     """`value` of the field `name`, whose last part decides the limits.
 
@@ -63,12 +69,10 @@ def whole_number(name: str, value: Any) -> int:
         WrongNumber: it is none, or beyond the limits.
     """
     least, most = LIMITS.get(name.rpartition(".")[2], _ANY)
-    shown = repr(value)
-    shown = shown if len(shown) <= 40 else f"{shown[:37]}..."
     if isinstance(value, bool) or not isinstance(value, int | float) or math.isnan(value):
-        raise WrongNumber(f"{name} is {shown}, not a number")
+        raise WrongNumber(f"{name} is {shown(value)}, not a number")
     if not least <= value <= most:
-        raise WrongNumber(f"{name} is {shown}, not between {least} and {most}")
+        raise WrongNumber(f"{name} is {shown(value)}, not between {least} and {most}")
     if value != int(value):
-        raise WrongNumber(f"{name} is {shown}, not a whole number")
+        raise WrongNumber(f"{name} is {shown(value)}, not a whole number")
     return int(value)

@@ -214,8 +214,8 @@ def _vision(arch: Architecture) -> Iterator[Module]:
             yield Module(f"vision_tower.{name}", None, 1, size, split, quantizable=False, kind="vision")
 
 
-def _plain(name: str, layer: int | None, size: int, copies: int = 1) -> Module:
-    return Module(name, layer, 1, size, "whole", copies, quantizable=False)
+def _plain(name: str, layer: int | None, size: int) -> Module:
+    return Module(name, layer, 1, size, "whole", quantizable=False)
 
 
 def _last_attention_layer(arch: Architecture) -> int:

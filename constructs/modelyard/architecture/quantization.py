@@ -88,7 +88,6 @@ class Quantization:
     rules: tuple[tuple[str, Format], ...] = ()
     experts_only: bool = False
     embeddings: bool = False
-    head: bool = False
 
     def format_of(self, module: str) -> Format:
         """Format of the linear layer called `module`, such as `layers.3.mlp.down_proj`."""
@@ -156,9 +155,7 @@ def _named(method: str, config: Mapping[str, Any]) -> Quantization:
         kind = str(config.get("type") or (said or ["Q4_K_M"])[0]).upper()
         if kind not in GGUF_BITS:
             raise UnknownQuantization(f"GGUF type {kind}; known are {', '.join(GGUF_BITS)}")
-        return Quantization(
-            "gguf", round(GGUF_BITS[kind]), Format("gguf", GGUF_BITS[kind]), embeddings=True, head=True
-        )
+        return Quantization("gguf", round(GGUF_BITS[kind]), Format("gguf", GGUF_BITS[kind]), embeddings=True)
     if method.startswith("modelopt"):
         return _modelopt(config, skipped)
     if method in ("nvfp4", "fp4"):
@@ -182,7 +179,7 @@ def _compressed_tensors(config: Mapping[str, Any], skipped: tuple[str, ...], bit
     rules: list[tuple[str, Format]] = []
     main: Format | None = None
     for group in (config.get("config_groups") or {}).values():
-        stored = _scheme(group.get("weights") or {}, str(group.get("format") or config.get("format") or ""))
+        stored = _scheme(group.get("weights") or {})
         targets = [str(target) for target in group.get("targets", ("Linear",))]
         if "Linear" in targets:
             main = stored
@@ -195,7 +192,7 @@ def _compressed_tensors(config: Mapping[str, Any], skipped: tuple[str, ...], bit
     )
 
 
-def _scheme(weights: Mapping[str, Any], packing: str) -> Format:
+def _scheme(weights: Mapping[str, Any]) -> Format:
     bits = int(weights.get("num_bits") or 8)
     group = int(weights.get("group_size") or 0)
     floating = weights.get("type") == "float"

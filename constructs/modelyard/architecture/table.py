@@ -19,6 +19,7 @@ class _Table(Mapping[str, Architecture]):
     def __init__(self, rows: Mapping[str, Mapping[str, Any]]) -> None:
         self._rows = rows
         self._read: dict[str, Architecture] = {}
+        self._ids = {model_id.lower(): model_id for model_id in rows}
 
     def __getitem__(self, model_id: str) -> Architecture:
         if model_id not in self._read:
@@ -37,6 +38,10 @@ class _Table(Mapping[str, Architecture]):
     def repositories(self) -> tuple[str, ...]:
         """The ids that Hugging Face has; other rows are checkpoints that only measurements name."""
         return tuple(name for name, row in self._rows.items() if row.get("repository", True))
+
+    def called(self, name: str) -> str | None:
+        """The id that `name` is but for upper and lower case, as Hugging Face takes it; None where there is none."""
+        return self._ids.get(name.lower())
 
     def config(self, model_id: str) -> dict[str, Any]:
         """The `config.json` of `model_id`: its own fields over those of the checkpoint that it derives from."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from modelyard.architecture.limits import WrongNumber, whole_number
+from modelyard.architecture.limits import WrongNumber, shown, whole_number
 from modelyard.architecture.shape import Vision
 
 _GATED = ("pixtral", "qwen2_5_vl")
@@ -89,7 +89,7 @@ def _chosen_layers(config: Mapping[str, Any], family: Mapping[str, Any]) -> list
     stated = config.get("vision_feature_layer", family.get("featureLayer", -1))
     found = stated if isinstance(stated, list | tuple) and stated else [stated]
     if any(isinstance(layer, bool) or not isinstance(layer, int) for layer in found):
-        raise WrongNumber(f"vision_feature_layer is {stated!r:.40}, not a layer or several")
+        raise WrongNumber(f"vision_feature_layer is {shown(stated)}, not a layer or several")
     return list(found)
 
 
@@ -123,10 +123,10 @@ def _sizes(config: Mapping[str, Any]) -> dict[str, int]:
             found[name] = max(whole_number(f"vision_config.{name}", number) for number in several)
     ratio = config.get("mlp_ratio", 4)
     if isinstance(ratio, bool) or not isinstance(ratio, int | float) or not 0 < ratio <= 64:
-        raise WrongNumber(f"vision_config.mlp_ratio is {ratio!r:.40}, not between 0 and 64")
+        raise WrongNumber(f"vision_config.mlp_ratio is {shown(ratio)}, not between 0 and 64")
     deep = config.get("deepstack_visual_indexes", ())
     if not isinstance(deep, list | tuple) or len(deep) > 1024:
-        raise WrongNumber(f"vision_config.deepstack_visual_indexes is {deep!r:.40}, not a list of layers")
+        raise WrongNumber(f"vision_config.deepstack_visual_indexes is {shown(deep)}, not a list of layers")
     return found
 
 

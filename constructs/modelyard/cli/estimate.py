@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import sys
 from collections.abc import Mapping
 from contextlib import ExitStack
@@ -15,7 +14,7 @@ from modelyard.architecture import architectures
 from modelyard.cli import hub
 from modelyard.cli.answers import Answer, answer, answer_line, answer_row, print_answer
 from modelyard.cli.printing import console, print_findings
-from modelyard.cli.workspace import CommandError, Output, OutputOption
+from modelyard.cli.workspace import CommandError, Output, OutputOption, read_config_file
 from modelyard.findings import Finding
 from modelyard.planning.published import parameter_findings
 from modelyard.spec.question import Question, read_question, read_questions
@@ -118,7 +117,7 @@ def estimate_command(
         asked["config"] = _config(config)
         if isinstance(asked["config"], Finding):
             return _show(Answer(None, None, (asked["config"],)), str(config), output)
-    elif from_hub and not _in_table(str(model)):
+    elif from_hub and architectures().called(str(model)) is None:
         found = hub.fetch(str(model))
         asked["config"], published = found.config, found.parameters
     else:
@@ -129,22 +128,12 @@ def estimate_command(
     return _show(_answer(question, published), str(model or config), output)
 
 
-def _in_table(model: str) -> bool:
-    return model.lower() in {name.lower() for name in architectures()}
-
-
 def _config(path: Path) -> dict[str, Any] | Finding:
     """What `path`, or the config.json in it, says."""
     file = path / "config.json" if path.is_dir() else path
     if not file.is_file():
         raise typer.BadParameter(f"{path} holds no config.json")
-    try:
-        config = json.loads(file.read_bytes())
-    except (OSError, ValueError, RecursionError) as problem:
-        return Finding("YAML001", f"{file} is not JSON: {problem}", "give the checkpoint's own config.json")
-    if not isinstance(config, dict):
-        return Finding("YAML001", f"{file} is not an object", "give the checkpoint's own config.json")
-    return config
+    return read_config_file(file)
 
 
 def _answer(question: Question, published: Mapping[str, int]) -> Answer:

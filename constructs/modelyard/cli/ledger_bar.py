@@ -63,10 +63,11 @@ def ledger_bar(ledger: MemoryLedger, width: int, *, colours: bool) -> Text:
     return bar
 
 
-def legend(parts: Iterable[Part], *, colours: bool) -> Text:
-    """What the bar's cells mean, in one line."""
+def legend(ledgers: Iterable[MemoryLedger], *, colours: bool) -> Text:
+    """What the cells of the bars of `ledgers` mean, in one line."""
+    parts = {part.key: part for ledger in ledgers for part in ledger_parts(ledger) if part.amount.in_bytes}
     line = Text()
-    for part in parts:
+    for part in parts.values():
         line.append("  " if line else "")
         line.append(_BLOCK if colours else part.plain, style=part.colour if colours else "")
         line.append(f" {part.name}")
@@ -100,5 +101,4 @@ def ledger_lines(ledgers: Iterable[tuple[str, MemoryLedger]], *, colours: bool) 
         line.append_text(ledger_bar(ledger, terminal_bar_width(beside=widest + 12), colours=colours))
         line.append(f" {ledger.total.in_gib:5.1f} GiB")
         yield line
-    parts = {part.key: part for _, ledger in rows for part in ledger_parts(ledger) if part.amount.in_bytes}
-    yield legend(parts.values(), colours=colours)
+    yield legend([ledger for _, ledger in rows], colours=colours)

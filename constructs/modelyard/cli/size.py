@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import difflib
-import json
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Annotated, Any
@@ -16,7 +15,6 @@ from modelyard.cli.ledger_bar import (
     has_colours,
     ledger_bar,
     ledger_json,
-    ledger_parts,
     legend,
     terminal_bar_width,
 )
@@ -28,6 +26,7 @@ from modelyard.cli.workspace import (
     ModelsOption,
     Output,
     OutputOption,
+    read_config_file,
     readable_environment,
 )
 from modelyard.findings import Finding, Severity
@@ -35,6 +34,7 @@ from modelyard.hardware import instance_types
 from modelyard.planning.requests import known_architecture
 from modelyard.planning.sizing import Size, Sizing, size_model
 from modelyard.spec import Model, load_catalogue
+from modelyard.spec.model import LEAST_MAX_MODEL_LEN
 
 _REGION = "us-east-2"  # the one US region that offers every accelerator
 
@@ -65,7 +65,7 @@ def register(app: typer.Typer) -> None:
 def size(
     model: Annotated[str, typer.Argument(metavar="MODEL", help="Name, id, or path of a config.json.")],
     length: Annotated[
-        int | None, typer.Option(metavar="TOKENS", min=256, help="Length that has to fit.")
+        int | None, typer.Option(metavar="TOKENS", min=LEAST_MAX_MODEL_LEN, help="Length that has to fit.")
     ] = None,
     concurrency: Annotated[
         int | None, typer.Option(metavar="N", min=1, help="Requests of that length that have to fit at once.")
@@ -122,8 +122,7 @@ def _subject(name: str, folder: Path) -> _Subject | list[Finding]:
         arch = known_architecture(model)
         found = [*broken, *([arch] if isinstance(arch, Finding) else [])]
         return found if found or isinstance(arch, Finding) else _Subject(name, model, arch)
-    table_id = next((known for known in architectures() if known.lower() == name.lower()), None)
-    if table_id:
+    if table_id := architectures().called(name):
         return _Subject(table_id, _model(table_id), architectures()[table_id])
     path = Path(name) / "config.json" if Path(name).is_dir() else Path(name)
     if path.is_file():
@@ -137,18 +136,15 @@ def _subject(name: str, folder: Path) -> _Subject | list[Finding]:
 
 
 def _from_config(path: Path) -> _Subject | list[Finding]:
+    config = read_config_file(path)
+    if isinstance(config, Finding):
+        return [replace(config, subject=str(path))]
     try:
-        config = json.loads(path.read_bytes())
-        if not isinstance(config, dict):
-            raise ValueError("it holds no object")
         arch = read_config(config)
     except UnreadableConfig as problem:
         return [
             Finding("MODEL002", str(problem), "give the checkpoint's whole config.json", subject=str(path))
         ]
-    except (OSError, ValueError, RecursionError) as problem:
-        text = f"{path} is not JSON: {problem}"
-        return [Finding("YAML001", text, "give the checkpoint's own config.json", subject=str(path))]
     return _Subject(str(path), _model("local/config"), replace(arch, model_id=arch.model_id or "the model"))
 
 
@@ -225,13 +221,7 @@ def _print(title: str, region: str, sizing: Sizing, shown: tuple[Size, ...]) -> 
             bar = ledger_bar(each.serving.ledger, width, colours=colours)
             drawn.add_row(*(Text(cell) for cell in _cells(each, region)), bar)
         out.print(drawn)
-        parts = {
-            part.key: part
-            for each in shown
-            for part in ledger_parts(each.serving.ledger)
-            if part.amount.in_bytes
-        }
-        out.print(legend(parts.values(), colours=colours), soft_wrap=True)
+        out.print(legend([each.serving.ledger for each in shown], colours=colours), soft_wrap=True)
         out.print(
             "$/h is the share of the instance that the accelerators are; NODE $/h is what one replica alone pays. GiB is "
             "the memory of\none GPU or NeuronCore; AT ONCE is how many requests of MAX LEN the cache holds.\n"

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+import json
 from dataclasses import dataclass
 from enum import StrEnum
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
 
@@ -99,3 +100,13 @@ def readable_environment(folder: Path, name: str) -> Environment:
             f"environment '{name}' cannot be read; run `modelyard validate --env {name}`"
         )
     return environment
+
+
+def read_config_file(path: Path) -> dict[str, Any] | Finding:
+    """What a `config.json` at `path` says, or why it says nothing."""
+    fix = "give the checkpoint's own config.json"
+    try:
+        config = json.loads(path.read_bytes())
+    except (OSError, ValueError, RecursionError) as problem:
+        return Finding("YAML001", f"{path} is not JSON: {problem}", fix)
+    return config if isinstance(config, dict) else Finding("YAML001", f"{path} is not an object", fix)

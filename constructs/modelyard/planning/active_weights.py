@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from modelyard.architecture import Architecture, Module, modules
+from modelyard.planning.weights import format_of
 
 
 @dataclass(frozen=True)
@@ -55,15 +56,5 @@ def active_weights(arch: Architecture) -> ActiveWeights:
 
 
 def _stored_bytes(arch: Architecture, module: Module) -> float:
-    stored, plain = arch.quantization, arch.bytes_per_parameter
-    if stored is None:
-        return module.parameters * plain
-    if module.split == "vocabulary":
-        if stored.embeddings:
-            return stored.format.bytes_of(module.inputs, module.outputs, plain)
-        if not any(pattern == "lm_head" for pattern, _ in stored.rules):
-            return module.parameters * plain
-        return stored.format_of("lm_head").bytes_of(module.inputs, module.outputs, plain)
-    if not module.quantizable:
-        return module.parameters * plain
-    return module.copies * stored.format_of(module.name).bytes_of(module.inputs, module.outputs, plain)
+    one = format_of(arch, module).bytes_of(module.inputs, module.outputs, arch.bytes_per_parameter)
+    return module.copies * one

@@ -17,6 +17,11 @@ FP8_CACHE = (8, 0)
 """First compute capability whose attention kernels read an fp8 KV cache in vLLM (FlashInfer on Ampere and Ada)."""
 
 
+def runs_on(engine: str, accelerator: Accelerator) -> bool:
+    """Whether `engine` has code for `accelerator`: the Neuron plugin for trn2, the others for NVIDIA GPUs."""
+    return accelerator.name == "trn2" if engine == "vllm-neuron" else accelerator.vendor == "nvidia"
+
+
 def engine_findings(
     model: Model, arch: Architecture, accelerator: Accelerator, engine: Release
 ) -> list[Finding]:

@@ -17,7 +17,7 @@ from modelyard.hardware import (
     unlisted_gpu,
 )
 from modelyard.planning.activation import largest_image
-from modelyard.planning.capability import format_findings
+from modelyard.planning.capability import format_findings, runs_on
 from modelyard.planning.fit import Fit, fit_findings, longest_length
 from modelyard.planning.llama_server import longest_context, most_layers, offload_ledger
 from modelyard.planning.memory import MemoryLedger, MemoryRequest, memory_ledger
@@ -108,13 +108,9 @@ def estimate(
     return Estimate(request, tuple(problems), ledger, wanted, longest)
 
 
-_RUNS_ON = {"vllm": "nvidia", "llama-server": "nvidia", "vllm-neuron": "aws"}
-
-
 def _mismatches(request: EstimateRequest, accelerator: Accelerator) -> Iterator[Finding]:
     """Engines on accelerators that they do not run on, and a capability that is not the accelerator's."""
-    neuron_only_on = request.engine == "vllm-neuron" and accelerator.name != "trn2"
-    if _RUNS_ON[request.engine] != accelerator.vendor or neuron_only_on:
+    if not runs_on(request.engine, accelerator):
         yield _finding(
             "ENG001",
             f"engine {request.engine} does not run on {accelerator.name}",
@@ -169,8 +165,7 @@ def _architecture(request: EstimateRequest, problems: list[Finding]) -> Architec
     try:
         if request.config is not None:
             return read_config(request.config, quantization=request.quantization, dtype=request.dtype)
-        known = {name.lower(): name for name in architectures()}
-        name = known.get(str(request.model).lower())
+        name = architectures().called(str(request.model))
         if name is None:
             problems.append(
                 _finding(

@@ -8,8 +8,8 @@ from dataclasses import dataclass
 from modelyard.findings import Finding, Severity
 from modelyard.hardware import Memory
 from modelyard.planning.memory import MemoryLedger
+from modelyard.spec.model import LEAST_MAX_MODEL_LEN
 
-_FLOOR_OF_A_LENGTH = 256
 _LEAST_UTILIZATION = 0.3
 
 
@@ -37,6 +37,16 @@ def longest_length(ledger_at: Callable[[int], MemoryLedger], limit: int, *, at_o
         middle = (low + high + 1) // 2
         low, high = (middle, high) if fits(middle * block) else (low, middle - 1)
     return limit if low == limit // block and fits(limit) else low * block
+
+
+def weights_beyond_budget(ledger: MemoryLedger) -> str:
+    """What leaves nothing for the cache, for the message of FIT001."""
+    overhead = ledger.non_torch + ledger.graphs_in_budget + ledger.adapters
+    spent = ledger.budget - ledger.kv_cache
+    return (
+        f"weights {ledger.weights}, activations {ledger.activation} and overhead {overhead} "
+        f"need {spent} of {ledger.budget}"
+    )
 
 
 def fit_findings(fit: Fit) -> Iterator[Finding]:
@@ -88,17 +98,15 @@ def _errors(fit: Fit) -> Iterator[Finding]:
             f"use {request.max_num_seqs} or more",
             field=("maxNumBatchedTokens",),
         )
-    spent = ledger.budget - ledger.kv_cache
     if ledger.kv_cache <= Memory(0):
         yield Finding(
             "FIT001",
-            f"weights {ledger.weights}, activations {ledger.activation} and overhead "
-            f"{ledger.non_torch + ledger.graphs_in_budget + ledger.adapters} need {spent} of {ledger.budget}",
+            weights_beyond_budget(ledger),
             "use more or larger accelerators, or a smaller or quantized checkpoint",
             field=("accelerator",),
         )
     elif not ledger.holds(fit.wanted):
-        ways = [f"a length of {fit.longest}"] if fit.longest >= _FLOOR_OF_A_LENGTH else []
+        ways = [f"a length of {fit.longest}"] if fit.longest >= LEAST_MAX_MODEL_LEN else []
         yield Finding(
             "KV001",
             f"max length {fit.wanted} needs {ledger.kv_need(fit.wanted)} of KV cache, {ledger.kv_cache} left",

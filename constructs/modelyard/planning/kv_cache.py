@@ -28,7 +28,6 @@ class CacheGroup:
 
     layers: int
     window: int = 0
-    chunked: bool = False
     state: bool = False
 
 
@@ -49,9 +48,9 @@ class CacheLayout:
         for group in self.groups:
             if group.state:
                 blocks += self.rules.state_blocks + self.speculative_tokens
-            elif group.window and self.rules.hybrid:
-                kept = min(group.window - (0 if group.chunked else 1) + self.tokens_in_flight, length)
-                blocks += _ceil(kept, self.block_size) + (0 if group.chunked else 1)
+            elif group.window:
+                kept = min(group.window - 1 + self.tokens_in_flight, length)
+                blocks += _ceil(kept, self.block_size) + 1
             else:
                 blocks += _ceil(length, self.block_size)
         return blocks
@@ -141,38 +140,29 @@ def cache_layout(
     kinds: dict[str, list[int]] = {}
     for layer, kind in enumerate(arch.layer_types):
         if kind != "none":
-            windowed = kind in ("sliding", "chunked")
-            kinds.setdefault(
-                "full" if windowed and not _keeps_window(arch, kind, rules) else kind, []
-            ).append(layer)
+            kinds.setdefault(_cached_as(kind, rules), []).append(layer)
     if draft_layers and arch.layers - 1 in here:  # drafts are on the last stage
         kinds.setdefault("full", []).extend(range(arch.layers, arch.layers + draft_layers))
         here = range(here.start, arch.layers + draft_layers)
     groups: list[CacheGroup] = []
     widest = 0
+    size = _group_size([len(members) for members in kinds.values()]) if kinds else 0
     for shared, members in kinds.items():
-        size = _group_size([len(found) for found in kinds.values()])
         count = _ceil(len(members), size)
         for number in range(count):
             mine = [layer for layer in members[number::count] if layer in here]
-            windowed = shared in ("sliding", "chunked")
-            groups.append(
-                CacheGroup(
-                    len(mine),
-                    arch.window if windowed else 0,
-                    shared == "chunked",
-                    shared in ("linear", "mamba"),
-                )
-            )
+            window = arch.window if shared == "sliding" else 0
+            groups.append(CacheGroup(len(mine), window, state=shared in ("linear", "mamba")))
             widest = max(widest, len(mine))
     # One batch a pipeline stage, and one more with asynchronous scheduling (VllmConfig.max_in_flight_tokens).
     in_flight = max_num_batched_tokens * (pipeline + rules.in_flight - 1)
     return CacheLayout(block_size, page * widest, tuple(groups), rules, in_flight, speculative_tokens)
 
 
-def _keeps_window(arch: Architecture, kind: str, rules: CacheRules) -> bool:
+def _cached_as(kind: str, rules: CacheRules) -> str:
+    """The kind of layer that one of `kind` shares a group with: without a window it is cached like full attention."""
     # Chunked attention (Llama 4) is cached in full unless VLLM_ALLOW_CHUNKED_LOCAL_ATTN_WITH_HYBRID_KV_CACHE is set.
-    return rules.hybrid and kind == "sliding"
+    return "full" if kind == "chunked" or (kind == "sliding" and not rules.hybrid) else kind
 
 
 def _group_size(sizes: list[int]) -> int:

@@ -7,11 +7,11 @@ from dataclasses import replace
 from modelyard.findings import Finding, Severity
 from modelyard.hardware import Accelerator, accelerators, types_with
 from modelyard.planning.capability import number_format_findings
-from modelyard.planning.fit import Fit, fit_findings, longest_length
+from modelyard.planning.fit import Fit, fit_findings, longest_length, weights_beyond_budget
 from modelyard.planning.memory import MemoryLedger, memory_ledger
 from modelyard.planning.parallelism import Parallelism, split_problem
 from modelyard.planning.requests import engine_for, memory_request
-from modelyard.spec.model import Model
+from modelyard.spec.model import LEAST_MAX_MODEL_LEN, Model
 
 LEAST_LENGTH = 2048
 """What a length should be at the least, in tokens, to be of use."""
@@ -35,13 +35,9 @@ def settings_findings(model: Model, fit: Fit) -> list[Finding]:
 
 
 def weights_do_not_fit(model: Model, ledger: MemoryLedger, count: int, region: str | None) -> Finding:
-    spent = ledger.budget - ledger.kv_cache
-    accelerator = ledger.request.accelerator
     return Finding(
         "FIT001",
-        f"weights {ledger.weights}, activations {ledger.activation} and overhead "
-        f"{ledger.non_torch + ledger.graphs_in_budget + ledger.adapters} need {spent} of {ledger.budget} on "
-        f"{accelerator.name}:{count}",
+        f"{weights_beyond_budget(ledger)} on {ledger.request.accelerator.name}:{count}",
         "use "
         + " or ".join(
             _ways_out(model, ledger, count, LEAST_LENGTH, region) or ["a smaller or quantized checkpoint"]
@@ -57,7 +53,7 @@ def context_does_not_fit(
     settings = model.engine
     need = ledger.kv_need(wanted) * settings.concurrency
     times = f" for {settings.concurrency} requests" if settings.concurrency > 1 else ""
-    ways = [f"a length of {longest}"] if longest >= 256 else []
+    ways = [f"a length of {longest}"] if longest >= LEAST_MAX_MODEL_LEN else []
     if settings.kv_cache_dtype == "auto" and ledger.request.facts.kv_cap_fraction is None:
         half = memory_ledger(replace(ledger.request, kv_cache_dtype="fp8"))
         reach = longest_length(lambda _: half, ledger.request.arch.max_position, at_once=settings.concurrency)
@@ -91,8 +87,10 @@ def _ways_out(model: Model, ledger: MemoryLedger, count: int, wanted: int, regio
 def _utilization(model: Model, ledger: MemoryLedger, wanted: int) -> list[str]:
     """A higher utilization, where it is enough and leaves room outside the budget."""
     for share in _HIGHER_UTILIZATIONS:
+        if share <= ledger.request.gpu_memory_utilization:
+            continue
         other = memory_ledger(replace(ledger.request, gpu_memory_utilization=share))
-        if share > ledger.request.gpu_memory_utilization and other.holds(wanted, model.engine.concurrency):
+        if other.holds(wanted, model.engine.concurrency):
             return (
                 []
                 if settings_findings(model, Fit(other, wanted, wanted))
@@ -109,7 +107,10 @@ def _offer(accelerator: Accelerator, count: int, region: str | None) -> str:
         for t in types_with(accelerator.name)
         if region and t.accelerator_count >= count and (price := t.price(region).usd_per_hour) is not None
     ]
-    return f"{name} ({min(priced)[1]}, ${min(priced)[0]:.2f}/h)" if priced else name
+    if not priced:
+        return name
+    price, cheapest = min(priced)
+    return f"{name} ({cheapest}, ${price:.2f}/h)"
 
 
 def _would_fit(model: Model, ledger: MemoryLedger, accelerator: Accelerator, count: int, wanted: int) -> bool:

@@ -10,6 +10,7 @@ from modelyard.engines.release import EngineName
 from modelyard.findings import Finding
 from modelyard.hardware import Accelerator
 from modelyard.planning.activation import largest_image
+from modelyard.planning.capability import runs_on
 from modelyard.planning.memory import MemoryLedger, MemoryRequest, memory_ledger
 from modelyard.planning.parallelism import Parallelism
 from modelyard.spec.model import Model
@@ -64,8 +65,7 @@ def engine_for(model: Model, accelerator: Accelerator) -> Release | Finding:
         name = "vllm" if accelerator.vendor == "nvidia" else "vllm-neuron"
     else:
         name = model.engine.name
-    wrong_vendor = (name == "vllm") != (accelerator.vendor == "nvidia")
-    if wrong_vendor or (name == "vllm-neuron" and accelerator.name != "trn2"):
+    if not runs_on(name, accelerator):
         return Finding(
             "ENG001",
             f"engine {name} does not run on {accelerator.name}",

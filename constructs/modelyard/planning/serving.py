@@ -25,7 +25,7 @@ from modelyard.planning.requests import (
     memory_request,
     with_sustainable_batch,
 )
-from modelyard.spec.model import Model
+from modelyard.spec.model import LEAST_MAX_MODEL_LEN, Model
 
 
 @dataclass(frozen=True)
@@ -116,7 +116,7 @@ def _fit(
     wanted = settings.max_model_len or _default_length(longest, limit)
     ledger = ledger_at(max(wanted, 1))
     request = ledger.request
-    if ledger.kv_cache <= Memory(0) or wanted < 256:
+    if ledger.kv_cache <= Memory(0) or wanted < LEAST_MAX_MODEL_LEN:
         return [weights_do_not_fit(model, ledger, count, region)]
     if wanted > longest:
         return [context_does_not_fit(model, ledger, wanted, longest, count, region)]

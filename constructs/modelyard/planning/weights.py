@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Sequence
 from functools import lru_cache
 
 from modelyard.architecture import Architecture, Format, Module, modules
@@ -84,29 +85,23 @@ def _weights(
     total = arch.rope_bytes + _tensors(arch, held, split, padding)
     # Most layers are alike: each kind is sized once.
     for kind, times in Counter(inner[layer] for layer in layers).items():
-        total += times * _tensors(arch, [module for module, _ in kind], split, padding)
+        total += times * _tensors(arch, kind, split, padding)
     if absorbed != "none":
         latent_layers = sum(arch.layer_types[layer] == "full" for layer in layers)
         total += latent_layers * _absorbed_bytes(arch, absorbed) / split.tensor
     return Memory.bytes(total)
 
 
-_Kind = tuple[tuple[Module, Format], ...]
-
-
 @lru_cache(maxsize=4096)
-def _by_layer(arch: Architecture) -> tuple[tuple[Module, ...], tuple[_Kind, ...]]:
-    """The modules outside the layers, and for each layer its kind: modules and formats of the first layer like it."""
+def _by_layer(arch: Architecture) -> tuple[tuple[Module, ...], tuple[tuple[Module, ...], ...]]:
+    """The modules outside the layers, and for each layer its kind: the modules of the first layer like it."""
     outer: list[Module] = []
     layers: list[list[Module]] = [[] for _ in range(arch.layers)]
     for module in modules(arch):
-        if module.layer is None:
-            outer.append(module)
-        else:
-            layers[module.layer].append(module)
-    kinds: dict[tuple[object, ...], _Kind] = {}
+        (outer if module.layer is None else layers[module.layer]).append(module)
+    kinds: dict[tuple[object, ...], tuple[Module, ...]] = {}
+    of_layer = []
     for number, members in enumerate(layers):
-        formats = [_format(arch, module) for module in members]
         shape = tuple(
             (
                 module.inputs,
@@ -114,13 +109,12 @@ def _by_layer(arch: Architecture) -> tuple[tuple[Module, ...], tuple[_Kind, ...]
                 module.split,
                 module.copies,
                 module.name.partition(f".{number}.")[2],
-                form,
+                format_of(arch, module),
             )
-            for module, form in zip(members, formats, strict=True)
+            for module in members
         )
-        layers_kind = kinds.setdefault(shape, tuple(zip(members, formats, strict=True)))
-        kinds[number,] = layers_kind
-    return tuple(outer), tuple(kinds[number,] for number in range(arch.layers))
+        of_layer.append(kinds.setdefault(shape, tuple(members)))
+    return tuple(outer), tuple(of_layer)
 
 
 def _absorbed_bytes(arch: Architecture, absorbed: Absorbed) -> float:
@@ -135,7 +129,9 @@ def _absorbed_bytes(arch: Architecture, absorbed: Absorbed) -> float:
     return (queries + arch.heads * latent.kv_rank * arch.hidden) * size
 
 
-def _tensors(arch: Architecture, held: list[Module], split: Parallelism, padding: tuple[int, int]) -> float:
+def _tensors(
+    arch: Architecture, held: Sequence[Module], split: Parallelism, padding: tuple[int, int]
+) -> float:
     """Bytes of `held` on a rank, as the allocator hands them out: what the engine joins is one tensor, scales are others."""
     payloads: dict[str, float] = {}
     scales = 0.0
@@ -167,7 +163,7 @@ def _bytes_on_rank(
     """Payload and scales of `module` on one rank."""
     inputs, outputs = module.inputs, module.outputs
     plain = arch.bytes_per_parameter
-    form = _format(arch, module)
+    form = format_of(arch, module)
     if module.split == "vocabulary":
         rows = -(-outputs // _VOCAB_PADDING) * _VOCAB_PADDING // split.tensor
         return form.payload_of(inputs, rows, plain), form.scales_of(inputs, rows)
@@ -187,7 +183,8 @@ def _padded(arch: Architecture, module: Module, ranks: int, padding: tuple[int, 
     return (narrow, wide) if down else (wide, narrow)
 
 
-def _format(arch: Architecture, module: Module) -> Format:
+def format_of(arch: Architecture, module: Module) -> Format:
+    """How the engine stores `module` on the device."""
     stored = arch.quantization
     if stored is None:
         return PLAIN

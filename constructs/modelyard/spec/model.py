@@ -19,6 +19,9 @@ _RESERVED_ENV = re.compile(
 )
 _COMMIT = re.compile(r"^[0-9a-f]{40}$")
 
+LEAST_MAX_MODEL_LEN = 256
+"""The shortest `maxModelLen` that a file may state, and that a fix proposes, in tokens."""
+
 
 class Owner(Document):
     """Who answers for the model and who pays."""
@@ -111,7 +114,7 @@ class Engine(Document):
     """`auto`: vLLM on NVIDIA, vLLM Neuron on Trainium."""
     version: Annotated[str, Field(pattern=r"^\d+\.\d+\.\d+$")] | None = None
     """Engine release; default: the newest one that Modelyard knows."""
-    max_model_len: Annotated[int, Field(ge=256)] | None = None
+    max_model_len: Annotated[int, Field(ge=LEAST_MAX_MODEL_LEN)] | None = None
     """Longest prompt plus answer, in tokens; default: the longest that fits, up to the model's own limit."""
     concurrency: Annotated[int, Field(ge=1)] = 1
     """Requests of full length that must fit into the KV cache at once."""
