@@ -12,6 +12,7 @@ from modelyard.architecture.layers import (
     dense_layers,
     dense_width,
     expert_counts,
+    pooled_vectors,
     query_key_norm,
     read_experts,
     read_latent,
@@ -187,7 +188,7 @@ def _architecture(
     head_dim = number("head_dim") or number("hidden_size") // heads
     moe = read_experts(fields, family, layers)
     bias = biases(fields, family)
-    tied = fields.flag("tie_word_embeddings")
+    tied = None if family.get("encoder") else fields.flag("tie_word_embeddings")  # an encoder has no output
     linear = read_linear(fields, family)
     types = read_layer_types(fields, family, layers, linear)
     return Architecture(
@@ -202,12 +203,12 @@ def _architecture(
         intermediate=dense_width(fields, family, moe),
         vocab=number("vocab_size"),
         tied_embeddings=bool(family.get("tied", False)) if tied is None else bool(tied),
-        max_position=number("max_position_embeddings"),
+        max_position=number("max_position_embeddings") - int(family.get("paddedPositions", 0)),
         layer_types=types,
         window=number("attention_chunk_size") if "chunked" in types else number("sliding_window"),
         mlp_matrices=2 if family.get("mlp") == "plain" else 3,
         norms_per_layer=int(family.get("norms", 2)),
-        final_norms=int(family.get("finalNorms", 1)),
+        final_norms=int(family.get("finalNorms", 1)) + pooled_vectors(fields, family),
         query_key_norm=query_key_norm(fields, family),
         attention_bias=bias.get("attention", False),
         output_bias=bias.get("output", False),

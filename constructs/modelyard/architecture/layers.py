@@ -28,6 +28,16 @@ def biases(fields: Fields, family: Mapping[str, Any]) -> dict[str, bool]:
     return {part: bool(fields.flag(says)) if isinstance(says, str) else says for part, says in stated.items()}
 
 
+def pooled_vectors(fields: Fields, family: Mapping[str, Any]) -> int:
+    """Vectors of the hidden size that only encoders have: token types, the pooler's matrix and bias, a row a label."""
+    if "pooled" not in family:
+        return 0
+    listed = fields.get("id2label")
+    labels = len(listed) if isinstance(listed, Mapping) else fields.number("num_labels", 2)
+    classes = labels if "labels" in family["pooled"] else 0
+    return fields.number("type_vocab_size", 1) + fields.number("hidden_size") + 1 + classes
+
+
 def query_key_norm(fields: Fields, family: Mapping[str, Any]) -> Literal["", "head", "wide"]:
     kind, _, condition = str(family.get("queryKeyNorm", "")).partition(" if ")
     if condition and not fields.flag(condition):
@@ -161,6 +171,8 @@ def read_layer_types(
     fields: Fields, family: Mapping[str, Any], layers: int, linear: LinearAttention | None
 ) -> tuple[LayerType, ...]:
     """One entry a layer: what the config lists, or the family's pattern."""
+    if family.get("encoder"):
+        return ("encoder",) * layers
     listed = _pattern(fields, family) or fields.get("layer_types") or fields.get("layers_block_type")
     if isinstance(listed, list) and len(listed) == layers:
         return tuple(_LAYER_TYPES[str(kind)] for kind in listed)

@@ -7,7 +7,7 @@ from typing import Literal
 
 from modelyard.architecture.quantization import Quantization
 
-LayerType = Literal["full", "sliding", "chunked", "linear", "mamba", "none"]
+LayerType = Literal["full", "sliding", "chunked", "linear", "mamba", "encoder", "none"]
 """What mixes tokens in a layer: attention to all, to a window, within chunks; a recurrent state; or nothing."""
 
 
@@ -90,7 +90,7 @@ class Architecture:
 
     `layer_types` has one entry a layer; `window` is what sliding or chunked layers see, in tokens. `rope_bytes`: the
     tables of rotary embeddings, of which every rank holds all. `mlp_matrices` is 3 for gated MLPs and 2 otherwise;
-    `norms_per_layer` and `final_norms` count vectors of the hidden size. `query_key_norm`: over each head with weights for
+    `norms_per_layer` and `final_norms` count vectors of the hidden size, poolers and token types of encoders among the latter. `query_key_norm`: over each head with weights for
     one (`head`), or with weights for all (`wide`). `sinks`: one more logit a head. `dense_layers`: layers with a plain
     MLP, None for all without experts. `bytes_per_parameter` is that of unquantized weights. `mtp_layers`
     are layers for multi-token prediction that an engine loads for speculative decoding only. `gated`: downloading needs
@@ -152,6 +152,11 @@ class Architecture:
         if self.dense_layers is not None:
             return bool(self.dense_layers)
         return self.moe is None or len(self.moe.layers) < self.layers
+
+    @property
+    def encoder(self) -> bool:
+        """Whether the model reads a text at once and generates nothing: no KV cache."""
+        return "encoder" in self.layer_types
 
     @property
     def experts(self) -> int:

@@ -1,18 +1,22 @@
 """Inference engines: one module an engine, and their facts as data per release."""
 
-from modelyard.engines.commands import ServeSettings, server_args, server_env
+from modelyard.engines.commands import batch_args, server_args, server_command, server_env, worker_args
 from modelyard.engines.flags import FlagProblem, check_flags
 from modelyard.engines.memory import CacheRules, MemoryFacts, memory_facts, memory_facts_for
 from modelyard.engines.parsers import Parsers, parsers_for
-from modelyard.engines.release import Release, newest_release, release, releases
+from modelyard.engines.release import EngineName, Release, newest_release, release, releases
+from modelyard.engines.settings import Ranks, ServeSettings
 
 __all__ = [
     "CacheRules",
+    "EngineName",
     "FlagProblem",
     "MemoryFacts",
     "Parsers",
+    "Ranks",
     "Release",
     "ServeSettings",
+    "batch_args",
     "check_flags",
     "memory_facts",
     "memory_facts_for",
@@ -21,5 +25,7 @@ __all__ = [
     "release",
     "releases",
     "server_args",
+    "server_command",
     "server_env",
+    "worker_args",
 ]

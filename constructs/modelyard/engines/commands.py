@@ -1,55 +1,49 @@
-"""The server's command line and environment, from settings that the plan has decided."""
+"""The engines by name, and the command of a server from the plan's settings."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import dataclass, field
-from typing import Any
+from modelyard.engines.engine import Engine
+from modelyard.engines.llama_server import LlamaServer
+from modelyard.engines.release import EngineName, Release
+from modelyard.engines.settings import ServeSettings
+from modelyard.engines.sglang import Sglang
+from modelyard.engines.triton import Triton
+from modelyard.engines.vllm import Vllm
+from modelyard.engines.vllm_neuron import VllmNeuron
 
-from modelyard.engines import vllm, vllm_neuron
-from modelyard.engines.release import Release
+VLLM = Vllm()
+ENGINES: dict[EngineName, Engine] = {
+    "vllm": VLLM,
+    "vllm-neuron": VllmNeuron(),
+    "llama-server": LlamaServer(),
+    "sglang": Sglang(),
+    "triton": Triton(),
+    "triton-tensorrtllm": Triton("tensorrtllm"),
+}
 
 
-@dataclass(frozen=True)
-class ServeSettings:
-    """Everything that the command line of one server says.
-
-    `tensor_parallel` counts accelerators' logical cores: 1 a GPU, several a Neuron device.
-    """
-
-    model_path: str
-    served_names: tuple[str, ...]
-    max_model_len: int
-    max_num_seqs: int
-    max_num_batched_tokens: int
-    tensor_parallel: int
-    gpu_memory_utilization: float
-    dtype: str = "auto"
-    kv_cache_dtype: str = "auto"
-    enforce_eager: bool = False
-    prefix_caching: bool = True
-    tool_parser: str | None = None
-    reasoning_parser: str | None = None
-    images_per_prompt: int | None = None
-    adapters: Mapping[str, str] = field(default_factory=dict)
-    max_lora_rank: int = 16
-    speculative: Mapping[str, Any] | None = None
-    trust_remote_code: bool = False
-    load_strategy: str = "lazy"
-    drain_seconds: int = 60
-    port: int = 8000
-    extra: Mapping[str, Any] = field(default_factory=dict)
+def server_command(settings: ServeSettings, release: Release) -> tuple[str, ...]:
+    """The container's command; empty for the image's entrypoint."""
+    return ENGINES[release.engine].command(settings)
 
 
 def server_args(settings: ServeSettings, release: Release) -> tuple[str, ...]:
-    """Arguments for the image's entrypoint `vllm serve`."""
-    if release.engine == "vllm-neuron":
-        return vllm_neuron.server_args(settings, release)
-    return vllm.server_args(settings, release)
+    """Arguments of the server, or of the leader of several pods."""
+    return ENGINES[release.engine].args(settings, release)
 
 
 def server_env(settings: ServeSettings, release: Release) -> dict[str, str]:
     """Environment variables that the engine needs besides the ones for its caches."""
-    if release.engine == "vllm-neuron":
-        return vllm_neuron.server_env(settings)
-    return vllm.server_env(settings)
+    return ENGINES[release.engine].env(settings)
+
+
+def worker_args(settings: ServeSettings, release: Release) -> tuple[str, ...]:
+    """Arguments of the pods of a replica that do not answer requests themselves."""
+    ranks = settings.ranks
+    start = ("--data-parallel-start-rank=$(MODELYARD_START_RANK)",) if ranks.data > 1 else ()
+    return (*server_args(settings, release), "--headless", *start)
+
+
+def batch_args(settings: ServeSettings, release: Release) -> tuple[str, ...]:
+    """Arguments of `vllm run-batch` beside its files."""
+    return VLLM.batch_args(settings, release)

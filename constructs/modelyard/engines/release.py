@@ -14,7 +14,10 @@ from modelyard.engines.memory import MemoryFacts, memory_facts
 from modelyard.hardware import compute_capability
 from modelyard.hardware.accelerators import Capability
 
-EngineName = Literal["vllm", "vllm-neuron"]
+EngineName = Literal["vllm", "vllm-neuron", "llama-server", "sglang", "triton", "triton-tensorrtllm"]
+Drain = Literal["flag", "signal", "wait"]
+"""How running requests get to finish: the engine takes a time on its command line; it finishes them on SIGTERM however long
+that takes; or it does not, so that the signal has to wait."""
 
 
 @dataclass(frozen=True)
@@ -33,12 +36,25 @@ class Flag:
 
 @dataclass(frozen=True)
 class Release:
-    """One release of an engine. `metrics_prefix` stands before the colon of its metrics' names."""
+    """One release of an engine. `metrics_prefix` stands before the colon of its metrics' names.
+
+    `image` is for accelerators, `cpu_image` for CPUs where the engine has one. `health` and `metrics_path` are paths of the
+    server's port; `metrics_need_key` where the latter asks for the API key, `api_key_env` how the key is told. `floor` is
+    the oldest version without a known hole, `tracing` whether the image can send traces.
+    """
 
     engine: EngineName
     version: str
     image: str
+    cpu_image: str | None
     metrics_prefix: str
+    health: str
+    metrics_path: str
+    metrics_need_key: bool
+    api_key_env: str | None
+    drain: Drain
+    floor: str | None
+    tracing: bool
     memory: MemoryFacts
     architectures: frozenset[str]
     flags: Mapping[str, Flag]
@@ -46,7 +62,17 @@ class Release:
     removed: Mapping[str, str]
     tool_parsers: frozenset[str]
     reasoning_parsers: frozenset[str]
+    tasks: frozenset[str]
     _quantization: Mapping[str, str]
+
+    @property
+    def below_floor(self) -> bool:
+        """Whether a hole is known in this version."""
+        return self.floor is not None and _version_key(self.version) < _version_key(self.floor)
+
+    def image_for(self, *, cpu: bool) -> str:
+        """The image for CPUs, or for accelerators."""
+        return self.cpu_image if cpu and self.cpu_image else self.image
 
     def least_capability(self, quantization: str) -> Capability | None:
         """The least compute capability for a quantization method; None when the release does not know the method."""
@@ -84,20 +110,30 @@ def _release(table: Mapping[str, Any]) -> Release:
         engine=table["engine"],
         version=table["version"],
         image=table["image"],
+        cpu_image=table.get("cpuImage"),
         metrics_prefix=table["metricsPrefix"],
-        memory=memory_facts(table["engine"], table["version"]),
+        health=table["health"],
+        metrics_path=table["metricsPath"],
+        metrics_need_key=table.get("metricsNeedKey", False),
+        api_key_env=table.get("apiKeyEnv"),
+        drain=table["drain"],
+        floor=table.get("securityFloor", {}).get("version"),
+        tracing=table.get("tracing", False),
+        memory=memory_facts(*table.get("memory", (table["engine"], table["version"]))),
         architectures=frozenset(table["architectures"]),
         flags=MappingProxyType(flags),
         owned=MappingProxyType(table["owned"]),
         removed=MappingProxyType(table["removed"]),
         tool_parsers=frozenset(table["toolParsers"]),
         reasoning_parsers=frozenset(table["reasoningParsers"]),
+        tasks=frozenset(table["tasks"]),
         _quantization=MappingProxyType(table["quantizationMinCapability"]),
     )
 
 
 def _version_key(version: str) -> tuple[int, ...]:
-    return tuple(int(part) for part in version.split("."))
+    """`0.33.0`, `26.07` and llama.cpp's `b11434` as numbers."""
+    return tuple(int(part) for part in version.removeprefix("b").split("."))
 
 
 def newest_release(engine: EngineName) -> Release:

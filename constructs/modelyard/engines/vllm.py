@@ -1,64 +1,86 @@
-"""vLLM on NVIDIA GPUs: `vllm serve`."""
+"""vLLM on NVIDIA GPUs: `vllm serve`, `vllm run-batch`, and its ranks over several nodes."""
 
 from __future__ import annotations
 
-import json
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
+from modelyard.engines.engine import compact_json, free_args
 from modelyard.engines.release import Release
+from modelyard.engines.settings import ServeSettings
 
-if TYPE_CHECKING:
-    from modelyard.engines.commands import ServeSettings
+# Ports inside a replica: vLLM's own defaults, named so that policies can name them.
+MASTER_PORT = 29501
+DATA_PARALLEL_PORT = 13345
+KV_TRANSFER_PORT = 5600
+
+# Quantization at load by our names (vllm/model_executor/layers/quantization, online methods).
+_ONLINE = {"fp8": "fp8_per_channel", "int8": "int8_per_channel_weight_only"}
 
 
-def server_args(settings: ServeSettings, release: Release) -> tuple[str, ...]:
+class Vllm:
     """The model path first, as the entrypoint wants it, then full flag names: abbreviations resolve in silence."""
-    args = [*common_args(settings), f"--gpu-memory-utilization={settings.gpu_memory_utilization:g}"]
-    if settings.dtype != "auto":
-        args.append(f"--dtype={settings.dtype}")
-    if settings.kv_cache_dtype != "auto":
-        args.append(f"--kv-cache-dtype={settings.kv_cache_dtype}")
-    if settings.enforce_eager:
-        args.append("--enforce-eager")
-    args.append(f"--safetensors-load-strategy={settings.load_strategy}")
-    if settings.images_per_prompt is not None:
-        args.append(f"--limit-mm-per-prompt={_json({'image': settings.images_per_prompt, 'video': 0})}")
-    if settings.adapters:
-        args += [
-            "--enable-lora",
-            f"--max-loras={len(settings.adapters)}",
-            f"--max-lora-rank={settings.max_lora_rank}",
-            "--lora-modules",
-            *(f"{name}={path}" for name, path in sorted(settings.adapters.items())),
-        ]
-    if settings.speculative:
-        args.append(f"--speculative-config={_json(settings.speculative)}")
-    return (*args, *extra_args(settings, release))
 
+    def command(self, settings: ServeSettings) -> tuple[str, ...]:
+        return ()
 
-def server_env(settings: ServeSettings) -> dict[str, str]:
-    env = {"VLLM_NO_USAGE_STATS": "1"}
-    if settings.tensor_parallel > 1:
-        env["NCCL_DEBUG"] = "WARN"
-    return env
+    def args(self, settings: ServeSettings, release: Release) -> tuple[str, ...]:
+        return (
+            *common_args(settings),
+            *_gpu_args(settings),
+            *_adapter_args(settings),
+            *_topology_args(settings),
+            *free_args(settings, release),
+        )
+
+    def batch_args(self, settings: ServeSettings, release: Release) -> tuple[str, ...]:
+        """The same engine without the server, for `vllm run-batch`, which takes the model as a flag."""
+        serving = {"--served-model-name", "--host", "--port", "--shutdown-timeout", "--disable-access-log-for-endpoints"}
+        path, *flags = self.args(settings, release)
+        kept, skipping = [], False
+        for flag in flags:
+            if flag.startswith("--"):
+                skipping = flag.partition("=")[0] in serving
+            if not skipping:
+                kept.append(flag)
+        return (f"--model={path}", "--served-model-name", *settings.served_names, *kept)
+
+    def env(self, settings: ServeSettings) -> dict[str, str]:
+        env = {"VLLM_NO_USAGE_STATS": "1"}
+        if settings.ranks.tensor * settings.ranks.pipeline * settings.ranks.data > 1:
+            env["NCCL_DEBUG"] = "WARN"
+        if settings.ranks.nodes > 1:
+            # libfabric's EFA provider with GPUDirect RDMA; NCCL's sockets only meet over the pod's interface.
+            env |= {"FI_PROVIDER": "efa", "FI_EFA_USE_DEVICE_RDMA": "1", "NCCL_SOCKET_IFNAME": "eth0"}
+        if settings.kv_role != "both":
+            env["VLLM_NIXL_SIDE_CHANNEL_PORT"] = str(KV_TRANSFER_PORT)
+        if settings.load == "stream":
+            # Ranges of several files at once; the values that AWS's guide for S3 names.
+            env |= {"RUNAI_STREAMER_CONCURRENCY": "16", "RUNAI_STREAMER_S3_USE_VIRTUAL_ADDRESSING": "1"}
+        if settings.sleep:
+            env["VLLM_SERVER_DEV_MODE"] = "1"
+        return env
 
 
 def common_args(settings: ServeSettings) -> list[str]:
     """What every build of vLLM understands."""
+    ranks = settings.ranks
     args = [
         settings.model_path,
         "--served-model-name",
         *settings.served_names,
         "--host=0.0.0.0",
         f"--port={settings.port}",
-        f"--tensor-parallel-size={settings.tensor_parallel}",
+        f"--tensor-parallel-size={ranks.tensor}",
         f"--max-model-len={settings.max_model_len}",
         f"--max-num-seqs={settings.max_num_seqs}",
         f"--max-num-batched-tokens={settings.max_num_batched_tokens}",
-        "--enable-prefix-caching" if settings.prefix_caching else "--no-enable-prefix-caching",
         f"--shutdown-timeout={settings.drain_seconds}",
         "--disable-access-log-for-endpoints=/health,/metrics",
     ]
+    if settings.task == "generate":
+        args.append("--enable-prefix-caching" if settings.prefix_caching else "--no-enable-prefix-caching")
+    else:
+        args += ["--runner=pooling", f"--convert={'embed' if settings.task == 'embed' else 'classify'}"]
     if settings.tool_parser:
         args += ["--enable-auto-tool-choice", f"--tool-call-parser={settings.tool_parser}"]
     if settings.reasoning_parser:
@@ -68,21 +90,88 @@ def common_args(settings: ServeSettings) -> list[str]:
     return args
 
 
-def extra_args(settings: ServeSettings, release: Release) -> list[str]:
-    """The user's own flags, in alphabetical order."""
-    args: list[str] = []
-    for name, value in sorted(settings.extra.items()):
-        if value is True:
-            args.append(f"--{name}")
-        elif value is False:
-            # The only spelling of a negation that 0.32 and 0.33 both accept.
-            args.append(f"--no-{name}")
-        elif isinstance(value, list) and name in release.flags and release.flags[name].many:
-            args += [f"--{name}", *(str(item) for item in value)]
-        else:
-            args.append(f"--{name}={value if isinstance(value, str | int | float) else _json(value)}")
+def _gpu_args(settings: ServeSettings) -> list[str]:
+    args = [f"--gpu-memory-utilization={settings.gpu_memory_utilization:g}"]
+    if settings.dtype != "auto":
+        args.append(f"--dtype={settings.dtype}")
+    if settings.kv_cache_dtype != "auto":
+        args.append(f"--kv-cache-dtype={settings.kv_cache_dtype}")
+    if settings.quantization != "auto":
+        args.append(f"--quantization={_ONLINE[settings.quantization]}")
+    if settings.enforce_eager:
+        args.append("--enforce-eager")
+    if settings.load == "stream":
+        args.append("--load-format=runai_streamer")
+    else:
+        args.append(f"--safetensors-load-strategy={settings.load}")
+    if settings.images_per_prompt is not None:
+        limits = {"image": settings.images_per_prompt, "video": settings.videos_per_prompt}
+        args.append(f"--limit-mm-per-prompt={compact_json(limits)}")
+    if settings.structured_outputs != "auto":
+        args.append(f"--structured-outputs-config={compact_json({'backend': settings.structured_outputs})}")
+    if settings.speculative:
+        args.append(f"--speculative-config={compact_json(dict(settings.speculative))}")
+    if settings.kv_offload_gib and settings.kv_offload_backend == "native":
+        args += [f"--kv-offloading-size={settings.kv_offload_gib}", "--kv-offloading-backend=native"]
+    if connector := _connector(settings):
+        args.append(f"--kv-transfer-config={compact_json(connector)}")
+    if settings.sleep:
+        args.append("--enable-sleep-mode")
+    if settings.tracing_endpoint:
+        args.append(f"--otlp-traces-endpoint={settings.tracing_endpoint}")
     return args
 
 
-def _json(value: Any) -> str:
-    return json.dumps(value, separators=(",", ":"), sort_keys=True)
+def _connector(settings: ServeSettings) -> dict[str, Any] | None:
+    """Where KV blocks go besides the GPU: to the replicas of the other role, or to LMCache's store in host memory."""
+    if settings.kv_role != "both":
+        return {
+            "kv_connector": "NixlConnector",
+            "kv_role": "kv_producer" if settings.kv_role == "prefill" else "kv_consumer",
+            # A block that does not arrive costs time, not the answer.
+            "kv_load_failure_policy": "recompute",
+        }
+    if settings.kv_offload_gib and settings.kv_offload_backend == "lmcache":
+        return {"kv_connector": "LMCacheConnectorV1", "kv_role": "kv_both"}
+    return None
+
+
+def _adapter_args(settings: ServeSettings) -> list[str]:
+    if not settings.adapters:
+        return []
+    return [
+        "--enable-lora",
+        f"--max-loras={len(settings.adapters)}",
+        f"--max-lora-rank={settings.max_lora_rank}",
+        "--lora-modules",
+        *(f"{name}={path}" for name, path in sorted(settings.adapters.items())),
+    ]
+
+
+def _topology_args(settings: ServeSettings) -> list[str]:
+    """Pipeline, data and expert parallelism, and how the pods of one replica find each other.
+
+    `$(LWS_…)` is filled in by the kubelet from what LeaderWorkerSet puts into every pod's environment.
+    """
+    ranks = settings.ranks
+    args = []
+    if ranks.pipeline > 1:
+        args.append(f"--pipeline-parallel-size={ranks.pipeline}")
+    if ranks.expert:
+        args.append("--enable-expert-parallel")
+    if ranks.data > 1:
+        args.append(f"--data-parallel-size={ranks.data}")
+        if ranks.nodes > 1:
+            args += [
+                f"--data-parallel-size-local={ranks.data_per_node}",
+                "--data-parallel-address=$(LWS_LEADER_ADDRESS)",
+                f"--data-parallel-rpc-port={DATA_PARALLEL_PORT}",
+            ]
+    elif ranks.nodes > 1:
+        args += [
+            f"--nnodes={ranks.nodes}",
+            "--node-rank=$(LWS_WORKER_INDEX)",
+            "--master-addr=$(LWS_LEADER_ADDRESS)",
+            f"--master-port={MASTER_PORT}",
+        ]
+    return args

@@ -17,6 +17,7 @@ _LATENT_STEP = 128
 _HEAD_WIDTH_OF_DS_MLA = 656  # fp8_ds_mla: 512 numbers in FP8, 4 scales, 64 rotary numbers in 16 bit
 # Groups of layers are evened out to the larger class when it is less than this many times the smaller.
 _PAD_UP_TO = 1.5
+_WITHOUT_CACHE = ("none", "encoder")
 
 
 CURRENT = CacheRules()
@@ -139,7 +140,7 @@ def cache_layout(
     page = block_size * per_token or state
     kinds: dict[str, list[int]] = {}
     for layer, kind in enumerate(arch.layer_types):
-        if kind != "none":
+        if kind not in _WITHOUT_CACHE:
             kinds.setdefault(_cached_as(kind, rules), []).append(layer)
     if draft_layers and arch.layers - 1 in here:  # drafts are on the last stage
         kinds.setdefault("full", []).extend(range(arch.layers, arch.layers + draft_layers))

@@ -10,8 +10,15 @@ from pydantic import BeforeValidator, Field, field_validator, model_validator
 from modelyard.spec.document import DNS_LABEL, Budget, Document, ObjectName, Seconds, SecretName
 
 Availability = Literal["zonal", "single"]
+Task = Literal["generate", "embed", "rerank"]
+CacheStrategy = Literal["efs", "s3-stream", "nvme"]
 
-_URI = r"^(hf://[\w.-]+/[\w.-]+|efs://[\w.-]+(/[\w.-]+)*)$"
+_S3_URI = r"s3://[a-z0-9][a-z0-9.-]{1,61}[a-z0-9](/[\w.=-]+)*"
+_EFS_URI = r"efs://[\w.-]+(/[\w.-]+)*"
+_URI = rf"^(hf://[\w.-]+/[\w.-]+|{_EFS_URI}|{_S3_URI})$"
+_FILE = rf"^{_EFS_URI}$"
+NO_ACCELERATOR = "none"
+"""What a model file writes as `accelerator` to be served by CPUs."""
 # Set by the server's pod, or read by vLLM as something else than people mean (VLLM_PORT is not the API's port).
 _RESERVED_ENV = re.compile(
     r"HOME|USER|TMPDIR|XDG_.*|HF_.*|HUGGING_FACE_HUB_TOKEN|VLLM_(PORT|HOST_IP|API_KEY|CACHE_ROOT)"
@@ -47,11 +54,14 @@ class Weights(Document):
     """Where the weights come from."""
 
     uri: Annotated[str, Field(pattern=_URI)]
-    """`hf://ORG/REPO`, or `efs://PATH` for weights that are already in the shared cache."""
+    """`hf://ORG/REPO`; `efs://PATH` for weights that are already in the shared cache, `s3://BUCKET/PREFIX` for weights
+    that are streamed from a bucket of yours."""
     revision: Annotated[str, Field(pattern=r"^[\w./-]{1,80}$")] = "main"
     """Branch, tag or 40-digit commit of a Hugging Face repository."""
+    file: Annotated[str, Field(pattern=r"^[\w.-]+(/[\w.-]+)*\.gguf$")] | None = None
+    """The GGUF file in a repository that holds several; of a split model the first part."""
     architecture: str | None = None
-    """Hugging Face id whose architecture facts apply, when the uri is not one that the table knows."""
+    """Hugging Face id whose architecture facts apply, when the uri is not one that the table knows (always for GGUF)."""
     config: ConfigJson | None = None
     """The checkpoint's config.json, for an architecture that no table knows; a path is relative to the model file."""
     served_names: tuple[Annotated[str, Field(min_length=1)], ...] = ()
@@ -89,9 +99,24 @@ class Accelerator(Document):
     """Accelerators of one replica."""
 
     type: Annotated[str, Field(pattern=DNS_LABEL)]
-    """Accelerator name such as l40s, h100 or trn2, or `auto` for the cheapest that fits."""
+    """Accelerator name such as l40s, h100 or trn2, `auto` for the cheapest that fits, or `none` for CPUs."""
     count: Annotated[int, Field(ge=1, le=64)] | None = None
-    """Accelerators a replica; default 1, or what `auto` finds."""
+    """Accelerators a replica, or vCPU of `none`; default 1 (8 vCPU), or what `auto` finds. More than a node has are
+    spread over nodes."""
+
+
+class ParallelismSettings(Document):
+    """How a replica is split, where the plan's own choice is not wanted: tensor × pipeline × data is the count of
+    accelerators."""
+
+    tensor: Annotated[int, Field(ge=1, le=64)] | None = None
+    """Slices of every layer; default: all accelerators of a node."""
+    pipeline: Annotated[int, Field(ge=1, le=16)] | None = None
+    """Groups of layers; default: one a node."""
+    data: Annotated[int, Field(ge=1, le=64)] = 1
+    """Copies of attention that share the experts of a mixture-of-experts model."""
+    expert: bool = False
+    """Deal out whole experts instead of slices of all."""
 
 
 class Replicas(Document):
@@ -107,12 +132,18 @@ class Replicas(Document):
         return self
 
 
+def _parse_replicas(value: object) -> object:
+    return {"min": value, "max": value} if isinstance(value, int) and not isinstance(value, bool) else value
+
+
 class Engine(Document):
     """The inference engine and the settings that the plan derives unless they are given here."""
 
-    name: Literal["auto", "vllm", "vllm-neuron"] = "auto"
-    """`auto`: vLLM on NVIDIA, vLLM Neuron on Trainium."""
-    version: Annotated[str, Field(pattern=r"^\d+\.\d+\.\d+$")] | None = None
+    name: Literal["auto", "vllm", "vllm-neuron", "llama-server", "sglang", "triton"] = "auto"
+    """`auto`: vLLM on NVIDIA GPUs, vLLM Neuron on Trainium, llama-server for GGUF and on CPUs."""
+    backend: Literal["vllm", "tensorrtllm"] | None = None
+    """Backend of `triton`; default vllm."""
+    version: Annotated[str, Field(pattern=r"^(\d+\.\d+(\.\d+)?|b\d+)$")] | None = None
     """Engine release; default: the newest one that Modelyard knows."""
     max_model_len: Annotated[int, Field(ge=LEAST_MAX_MODEL_LEN)] | None = None
     """Longest prompt plus answer, in tokens; default: the longest that fits, up to the model's own limit."""
@@ -127,6 +158,11 @@ class Engine(Document):
     dtype: Literal["auto", "bfloat16", "float16"] = "auto"
     kv_cache_dtype: Literal["auto", "fp8"] = "auto"
     """`fp8` halves the KV cache."""
+    quantization: Literal["auto", "fp8", "int8"] = "auto"
+    """Quantize a 16-bit checkpoint while it is loaded; `auto` takes the checkpoint as it is (fp8, awq, gptq, int8,
+    mxfp4, …)."""
+    gpu_layers: Annotated[int, Field(ge=0)] | None = None
+    """llama-server: layers on the GPU; default: as many as fit."""
     enforce_eager: bool = False
     """Run without CUDA graphs: slower, less memory."""
     args: dict[str, Any] = Field(default_factory=dict)
@@ -153,6 +189,26 @@ class Engine(Document):
         return value
 
 
+class KvOffload(Document):
+    """A second tier of the KV cache."""
+
+    size_gib: Annotated[int, Field(ge=1, le=4096)]
+    """GiB of the node's memory, over all GPUs of a replica."""
+    backend: Literal["native", "lmcache"] = "native"
+    """`lmcache` keeps it in LMCache's local CPU store, which other replicas cannot read either."""
+
+
+_SIZE = re.compile(r"^(\d+)Gi$")
+
+
+def _parse_kv_offload(value: object) -> object:
+    if not isinstance(value, str):
+        return value
+    if not (match := _SIZE.match(value)):
+        raise ValueError(f"must be a size in GiB such as 64Gi, got {value}")
+    return {"size_gib": int(match[1])}
+
+
 class Features(Document):
     """What the endpoint offers beyond plain completion."""
 
@@ -164,6 +220,16 @@ class Features(Document):
     """Reuse the KV cache of shared prompt prefixes."""
     images_per_prompt: Annotated[int, Field(ge=0, le=64)] | None = None
     """Images in one prompt of a vision model; default 1."""
+    videos_per_prompt: Annotated[int, Field(ge=0, le=16)] | None = None
+    """Videos in one prompt of a vision model; default 0."""
+    structured_outputs: Literal["auto", "xgrammar", "guidance", "outlines", "lm-format-enforcer"] = "auto"
+    """Grammar backend for JSON schemas and regular expressions; `auto` lets the engine choose for each request."""
+    kv_offload: Annotated[
+        KvOffload | None, BeforeValidator(_parse_kv_offload, json_schema_input_type=KvOffload | str | None)
+    ] = None
+    """Keep KV blocks that leave the GPU in the node's memory: a size such as `64Gi` in short."""
+    sleep: bool = False
+    """vLLM's sleep mode: opens endpoints without a key that free the GPU's memory; never in a strict environment."""
 
 
 class Adapter(Document):
@@ -172,17 +238,70 @@ class Adapter(Document):
     name: ObjectName
     uri: Annotated[str, Field(pattern=r"^hf://[\w.-]+/[\w.-]+$")]
     revision: Annotated[str, Field(pattern=r"^[\w./-]{1,80}$")] = "main"
-    rank: Literal[8, 16, 32, 64, 128, 256, 320, 512] = 16
+    rank: Literal[1, 8, 16, 32, 64, 128, 256, 320, 512] = 16
     """Rank of the adapter's matrices."""
+
+
+class DraftModel(Document):
+    """Weights that draft for the model."""
+
+    uri: Annotated[str, Field(pattern=r"^hf://[\w.-]+/[\w.-]+$")]
+    revision: Annotated[str, Field(pattern=r"^[\w./-]{1,80}$")] = "main"
+    architecture: str | None = None
+    """Hugging Face id whose architecture facts apply, when the uri is not one that the table knows."""
+    config: ConfigJson | None = None
+    """The draft's config.json, as `model.config`."""
+
+    @property
+    def repository(self) -> str:
+        """The uri without its scheme."""
+        return self.uri.split("://", 1)[1]
+
+
+def _parse_draft(value: object) -> object:
+    return {"uri": value} if isinstance(value, str) else value
 
 
 class SpeculativeDecoding(Document):
     """Draft tokens that the model only verifies."""
 
-    method: Literal["ngram"] = "ngram"
-    """`ngram` drafts from the prompt and needs no second model."""
+    method: Literal["ngram", "draft", "mtp", "eagle", "eagle3"] = "ngram"
+    """`ngram` drafts from the prompt, `mtp` with layers that the checkpoint brings, `draft` with a small model of the same
+    vocabulary, `eagle` and `eagle3` with a head trained for the model."""
+    model: Annotated[
+        DraftModel | None, BeforeValidator(_parse_draft, json_schema_input_type=DraftModel | str | None)
+    ] = None
+    """What drafts, for `draft`, `eagle` and `eagle3`: `hf://ORG/REPO` in short."""
     tokens: Annotated[int, Field(ge=1, le=16)] = 5
+    """Tokens drafted a step."""
     prompt_lookup_max: Annotated[int, Field(ge=1, le=16)] = 4
+    """Longest piece of the prompt that `ngram` looks up, in tokens."""
+
+    @model_validator(mode="after")
+    def _a_model_where_one_drafts(self) -> Self:
+        if (self.model is not None) != (self.method in ("draft", "eagle", "eagle3")):
+            raise ValueError(
+                f"method {self.method} needs a model"
+                if self.model is None
+                else f"method {self.method} takes no model"
+            )
+        return self
+
+
+_CRON = r"^(\S+\s+){4}\S+$"
+
+
+class Hours(Document):
+    """Times at which replicas are kept, such as office hours."""
+
+    start: Annotated[str, Field(pattern=_CRON)]
+    """Cron expression of the beginning, five fields."""
+    end: Annotated[str, Field(pattern=_CRON)]
+    """Cron expression of the end."""
+    timezone: Annotated[str, Field(pattern=r"^[A-Za-z_]+(/[A-Za-z_+-]+[0-9]*)*$")] = "UTC"
+    """IANA name of the time zone."""
+    replicas: Annotated[int, Field(ge=1, le=500)] = 1
+    """Replicas in that time, at the least."""
 
 
 class Scaling(Document):
@@ -191,8 +310,13 @@ class Scaling(Document):
     metric: Literal["waiting", "kv-cache"] = "waiting"
     """`waiting`: requests queued per replica; `kv-cache`: percent of the KV cache in use."""
     target: Annotated[int, Field(ge=1, le=1000)] = 5
+    """Requests or percent at which another replica is added."""
     scale_down_after: Seconds = 600
     """Quiet time before a replica is removed; never less than the start-up budget."""
+    schedule: tuple[Hours, ...] = ()
+    """Hours in which replicas are kept whatever the load is: what wakes a model that scales to zero."""
+    activator: Literal["gateway"] | None = None
+    """What wakes a model that scales to zero: `gateway`, requests for it at the environment's LiteLLM gateway."""
 
 
 class Rollout(Document):
@@ -214,12 +338,53 @@ class AllowedClients(Document):
 
 
 class Access(Document):
-    """Who may call the endpoint; it is never reachable from outside the cluster."""
+    """Who may call the endpoint."""
 
+    exposure: Literal["cluster", "internal", "public"] = "cluster"
+    """`cluster`: pods alone; `internal` and `public`: the environment's gateway of that name, TLS and `/v1/*` alone."""
+    host: (
+        Annotated[str, Field(pattern=r"^[a-z0-9]([a-z0-9-]*[a-z0-9])?(\.[a-z0-9]([a-z0-9-]*[a-z0-9])?)+$")]
+        | None
+    ) = None
+    """Host name at the gateway; default: the model's name under the gateway's domain."""
     allow_from: tuple[AllowedClients, ...] = ()
     """Default: pods of the model's own namespace."""
     api_key: SecretName | None = None
     """Logical name of the secret with the API key that clients must send."""
+
+
+class Disaggregation(Document):
+    """Replicas that only read prompts, apart from those that generate: neither holds up the other."""
+
+    prefill: Annotated[Replicas, BeforeValidator(_parse_replicas, json_schema_input_type=Replicas | int)]
+    """Replicas that read prompts; `replicas` are those that generate."""
+    threshold: Annotated[int, Field(ge=0)] = 256
+    """Prompt tokens not in the cache from which a request goes to a prefill replica first."""
+
+
+class Batch(Document):
+    """A job over a file of requests (vLLM's run-batch) instead of an endpoint."""
+
+    input: Annotated[str, Field(pattern=_FILE)]
+    """Requests in OpenAI's batch format, one a line: a file in the shared cache."""
+    output: Annotated[str, Field(pattern=_FILE)]
+    """Where the answers go: a file in the shared cache."""
+    schedule: Annotated[str, Field(pattern=_CRON)] | None = None
+    """Cron expression of a recurring run; default: once for each version of the job."""
+    deadline: Seconds = 6 * 3600
+    """Time after which a run is stopped, loading included."""
+
+
+class ModelCacheSettings(Document):
+    """How servers get at the weights."""
+
+    strategy: CacheStrategy
+    """`efs`: read from the shared cache; `s3-stream`: streamed from the weights' bucket into the GPU; `nvme`: copied to the
+    node's own disk first."""
+
+
+def _parse_cache(value: object) -> object:
+    return {"strategy": value} if isinstance(value, str) else value
 
 
 class Observability(Document):
@@ -239,6 +404,10 @@ def _parse_weights(value: object) -> object:
     return {"uri": value} if isinstance(value, str) else value
 
 
+def _parse_engine(value: object) -> object:
+    return {"name": value} if isinstance(value, str) else value
+
+
 def _parse_accelerator(value: object) -> object:
     if not isinstance(value, str):
         return value
@@ -246,10 +415,6 @@ def _parse_accelerator(value: object) -> object:
     if colon and not count.isdigit():
         raise ValueError(f"must be NAME or NAME:COUNT such as l40s:4, got {value}")
     return {"type": name, "count": int(count)} if colon else {"type": name}
-
-
-def _parse_replicas(value: object) -> object:
-    return {"min": value, "max": value} if isinstance(value, int) and not isinstance(value, bool) else value
 
 
 class Model(Document):
@@ -266,12 +431,21 @@ class Model(Document):
     accelerator: Annotated[
         Accelerator, BeforeValidator(_parse_accelerator, json_schema_input_type=Accelerator | str)
     ]
-    """Accelerators of one replica: `l40s`, `l40s:4`, `h100:8`, `trn2:16` or `auto`."""
+    """Accelerators of one replica: `l40s`, `l40s:4`, `h100:16` over two nodes, `trn2:16`, `auto`, or `none:8` for 8 vCPU."""
     replicas: Annotated[Replicas, BeforeValidator(_parse_replicas, json_schema_input_type=Replicas | int)]
     """A number, or `{min, max}` for autoscaling."""
+    task: Task = "generate"
+    """`generate` answers prompts, `embed` returns vectors, `rerank` scores documents."""
     pool: ObjectName | None = None
     """Pool to run in; default: the environment's pool with this accelerator."""
-    engine: Engine = Engine()
+    engine: Annotated[Engine, BeforeValidator(_parse_engine, json_schema_input_type=Engine | str)] = Engine()
+    """The engine by name, or with its settings."""
+    parallelism: ParallelismSettings | None = None
+    """How a replica is split over its accelerators; default: tensor parallel in a node, pipeline parallel over nodes."""
+    disaggregation: Disaggregation | None = None
+    """Prefill and decode on replicas of their own."""
+    batch: Batch | None = None
+    """A batch job instead of an endpoint."""
     features: Features = Features()
     adapters: tuple[Adapter, ...] = ()
     speculative_decoding: SpeculativeDecoding | None = None
@@ -282,6 +456,11 @@ class Model(Document):
     drain: Seconds = 60
     """Time that running requests get to finish when a replica stops."""
     startup: Startup = Startup()
+    cache: Annotated[
+        ModelCacheSettings | None,
+        BeforeValidator(_parse_cache, json_schema_input_type=ModelCacheSettings | str | None),
+    ] = None
+    """`efs`, `s3-stream` or `nvme`; default: s3-stream for `s3://` weights, else efs."""
     access: Access = Access()
     observability: Observability = Observability()
     patches: tuple[Patch, ...] = ()
@@ -289,6 +468,28 @@ class Model(Document):
     @property
     def autoscaled(self) -> bool:
         return self.replicas.min < self.replicas.max
+
+    @property
+    def cache_strategy(self) -> CacheStrategy:
+        if self.cache:
+            return self.cache.strategy
+        return "s3-stream" if self.model.scheme == "s3" else "efs"
+
+    @model_validator(mode="after")
+    def _streams_come_from_buckets(self) -> Self:
+        if self.model.scheme == "s3" and self.cache_strategy != "s3-stream":
+            raise ValueError(f"s3:// weights are streamed: use cache s3-stream, got {self.cache_strategy}")
+        if self.model.scheme == "efs" and self.cache_strategy == "s3-stream":
+            raise ValueError("efs:// weights cannot be streamed from S3: use cache efs or nvme")
+        return self
+
+    @model_validator(mode="after")
+    def _a_batch_is_one_job(self) -> Self:
+        if self.batch and (self.replicas.min, self.replicas.max) != (1, 1):
+            raise ValueError("a batch is one job: replicas must be 1")
+        if self.batch and self.disaggregation:
+            raise ValueError("a batch has no disaggregation")
+        return self
 
     @model_validator(mode="after")
     def _one_adapter_a_name(self) -> Self:

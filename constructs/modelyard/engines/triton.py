@@ -1,0 +1,78 @@
+"""NVIDIA Triton behind its OpenAI frontend, with the vLLM or the TensorRT-LLM backend."""
+
+from __future__ import annotations
+
+import json
+
+from modelyard.engines.release import Release
+from modelyard.engines.settings import ServeSettings
+
+FRONTEND = "/opt/tritonserver/python/openai/openai_frontend/main.py"
+REPOSITORY = "/repository"
+"""Where the model repository is mounted: ours for vLLM, of prepared engines for TensorRT-LLM."""
+
+_CONFIG = """\
+backend: "vllm"
+instance_group [{kind: KIND_MODEL}]
+parameters: {
+  key: "REPORT_CUSTOM_METRICS"
+  value: {string_value: "true"}
+}
+"""
+
+
+class Triton:
+    """The frontend takes no engine settings: they stand in the model repository."""
+
+    def __init__(self, backend: str = "vllm") -> None:
+        self._backend = backend
+
+    def command(self, settings: ServeSettings) -> tuple[str, ...]:
+        return ("python3", FRONTEND)
+
+    def args(self, settings: ServeSettings, release: Release) -> tuple[str, ...]:
+        prepared = self._backend == "tensorrtllm"
+        repository = f"{settings.model_path}/repository" if prepared else REPOSITORY
+        args = [
+            f"--model-repository={repository}",
+            f"--backend={self._backend}",
+            "--host=0.0.0.0",
+            f"--openai-port={settings.port}",
+            # The frontend's own default cuts every answer after 16 tokens.
+            f"--default-max-tokens={min(2048, settings.max_model_len // 2)}",
+        ]
+        if settings.task == "generate":
+            args.append(f"--tokenizer={settings.model_path}{'/tokenizer' if prepared else ''}")
+        if settings.tool_parser:
+            args.append(f"--tool-call-parser={settings.tool_parser}")
+        return tuple(args)
+
+    def env(self, settings: ServeSettings) -> dict[str, str]:
+        return {"TRTLLM_ORCHESTRATOR": "1"} if self._backend == "tensorrtllm" else {}
+
+
+def model_repository(settings: ServeSettings) -> dict[str, str]:
+    """Path below the repository to content, for the vLLM backend: its engine arguments are vLLM's, with underscores."""
+    engine = {
+        "model": settings.model_path,
+        "served_model_name": list(settings.served_names),
+        "tensor_parallel_size": settings.ranks.tensor,
+        "max_model_len": settings.max_model_len,
+        "max_num_seqs": settings.max_num_seqs,
+        "max_num_batched_tokens": settings.max_num_batched_tokens,
+        "gpu_memory_utilization": settings.gpu_memory_utilization,
+        "enable_prefix_caching": settings.prefix_caching,
+        "disable_log_stats": False,
+    }
+    for name, value in (("dtype", settings.dtype), ("kv_cache_dtype", settings.kv_cache_dtype)):
+        if value != "auto":
+            engine[name] = value
+    if settings.enforce_eager:
+        engine["enforce_eager"] = True
+    if settings.trust_remote_code:
+        engine["trust_remote_code"] = True
+    name = settings.served_names[0]
+    return {
+        f"{name}/config.pbtxt": _CONFIG,
+        f"{name}/1/model.json": json.dumps(engine, indent=1, sort_keys=True) + "\n",
+    }
