@@ -7,7 +7,7 @@ from typing import Any, Literal
 from cdk8s import Chart
 from constructs import Construct
 
-from modelyard.hardware import accelerators
+from modelyard.hardware import accelerator_of
 from modelyard.k8s import HelmAddon
 from modelyard.k8s.labels import platform_labels
 from modelyard.k8s.manifest import manifest
@@ -72,7 +72,7 @@ class AddonsChart(Chart):
 
     def _device_plugins(self) -> None:
         pools = self._environment.pools
-        vendors = {name: accelerators()[pool.accelerator].vendor for name, pool in pools.items()}
+        vendors = {name: accelerator_of(pool.accelerator).vendor for name, pool in pools.items()}
         # Bottlerocket's NVIDIA image brings its own plugin; two would both register the GPUs.
         nvidia = [n for n, pool in pools.items() if vendors[n] == "nvidia" and pool.ami.startswith("al2023")]
         if nvidia:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from itertools import groupby
 from pathlib import Path
 from typing import Any
 
@@ -12,11 +13,15 @@ from charts.addons import AddonsChart
 from charts.argocd import ArgoChart
 from charts.model import ModelChart
 from charts.platform import PlatformChart
+from charts.weights import WeightsChart
 from modelyard.findings import Finding
 from modelyard.k8s.patches import apply_patches
 from modelyard.k8s.tree import Rendering, objects_of, write_tree
 from modelyard.manifests import check_objects
 from modelyard.planning import Plan
+
+WEIGHTS = "models/_weights"
+"""Folder of the fetch jobs: beside the models, and no model has such a name."""
 
 Objects = list[dict[str, Any]]
 
@@ -57,13 +62,17 @@ def environment_objects(plan: Plan) -> dict[str, Objects]:
     if environment.git:
         charts["argocd"] = ArgoChart(app, "argocd", environment=environment, git=environment.git)
     folders = {folder: objects_of(chart) for folder, chart in charts.items()}
+    weights = WeightsChart(app, "models-weights", plans=plan.models, environment=environment)
+    if jobs := objects_of(weights):
+        folders[WEIGHTS] = jobs
     findings = []
-    for model in plan.models:
-        chart = ModelChart(app, f"models-{model.name}", plan=model, environment=environment)
+    for name, plans in groupby(plan.models, key=lambda planned: planned.model.name):
+        members = list(plans)
+        chart = ModelChart(app, f"models-{name}", plans=members, environment=environment)
         try:
-            folders[f"models/{model.name}"] = apply_patches(objects_of(chart), model.model.patches)
+            folders[f"models/{name}"] = apply_patches(objects_of(chart), members[0].model.patches)
         except LookupError as error:
-            problem = Finding("K8S001", str(error), "name one of these kinds", subject=model.name)
+            problem = Finding("K8S001", str(error), "name one of these kinds", subject=name)
             findings.append(replace(problem, field=("patches",)))
     if findings:
         raise RenderError(findings)

@@ -1,6 +1,8 @@
-"""Chart of one model."""
+"""Chart of one model: all its replicas, whatever their part in a request."""
 
 from __future__ import annotations
+
+from collections.abc import Iterable
 
 from cdk8s import Chart
 from constructs import Construct
@@ -12,7 +14,8 @@ from modelyard.spec import Environment
 
 class ModelChart(Chart):
     def __init__(
-        self, scope: Construct, construct_id: str, *, plan: ModelPlan, environment: Environment
+        self, scope: Construct, construct_id: str, *, plans: Iterable[ModelPlan], environment: Environment
     ) -> None:
         super().__init__(scope, construct_id, disable_resource_name_hashes=True)
-        ModelServer(self, "Server", plan=plan, environment=environment)
+        for plan in plans:
+            ModelServer(self, f"Server-{plan.role}", plan=plan, environment=environment)

@@ -111,13 +111,13 @@ _QWEN_TOWER: Config = {
 }
 _POSITIONS: Config = {"num_position_embeddings": 256}
 
-_ENCODER: Config = {"num_key_value_heads": 8, "type_vocab_size": 2, "id2label": {0: "a", 1: "b", 2: "c"}}
+_READER: Config = {"num_key_value_heads": 8, "type_vocab_size": 2, "id2label": {0: "a", 1: "b", 2: "c"}}
 
 TEXT: tuple[Config, ...] = (
-    _text("BertModel", "bert", _ENCODER),
-    _text("BertForSequenceClassification", "bert", _ENCODER),
-    _text("XLMRobertaModel", "xlm-roberta", _ENCODER),
-    _text("XLMRobertaForSequenceClassification", "xlm-roberta", _ENCODER),
+    _text("BertModel", "bert", _READER),
+    _text("BertForSequenceClassification", "bert", _READER),
+    _text("XLMRobertaModel", "xlm-roberta", _READER),
+    _text("XLMRobertaForSequenceClassification", "xlm-roberta", _READER),
     _text("LlamaForCausalLM", "llama", _WIDE_HEADS),
     _text("LlamaForCausalLM", "llama", _BIASES, tie_word_embeddings=True),
     _text("MistralForCausalLM", "mistral", _WIDE_HEADS),

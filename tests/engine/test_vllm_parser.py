@@ -19,7 +19,8 @@ import pytest
 from modelyard.architecture import architectures
 from modelyard.engines import ServeSettings, check_flags, newest_release, parsers_for, server_args, server_env
 from modelyard.engines.release import Flag
-from modelyard.k8s.server_pod import PORT, serve_settings, server_pod
+from modelyard.k8s.serve_settings import PORT, serve_settings
+from modelyard.k8s.server_pod import server_pod
 from modelyard.k8s.weights import weights_path
 from modelyard.planning import ModelPlan, plan
 from modelyard.spec import load_catalogue, load_environment

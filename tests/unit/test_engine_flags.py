@@ -11,6 +11,7 @@ from pydantic import BaseModel
 
 from modelyard.architecture import architectures
 from modelyard.engines import (
+    Ranks,
     ServeSettings,
     check_flags,
     newest_release,
@@ -32,12 +33,11 @@ PLAIN = ServeSettings(
     max_model_len=8192,
     max_num_seqs=256,
     max_num_batched_tokens=2048,
-    tensor_parallel=1,
     gpu_memory_utilization=0.9,
 )
 EVERYTHING = replace(
     PLAIN,
-    tensor_parallel=4,
+    ranks=Ranks(tensor=4),
     dtype="float16",
     kv_cache_dtype="fp8",
     enforce_eager=True,

@@ -172,7 +172,8 @@ def read_layer_types(
 ) -> tuple[LayerType, ...]:
     """One entry a layer: what the config lists, or the family's pattern."""
     if family.get("encoder"):
-        return ("encoder",) * layers
+        encoder: LayerType = "encoder"
+        return (encoder,) * layers
     listed = _pattern(fields, family) or fields.get("layer_types") or fields.get("layers_block_type")
     if isinstance(listed, list) and len(listed) == layers:
         return tuple(_LAYER_TYPES[str(kind)] for kind in listed)

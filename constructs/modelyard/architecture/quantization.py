@@ -78,7 +78,8 @@ class Quantization:
     """How a checkpoint is quantized.
 
     `method` is Hugging Face's `quant_method`, `bits` the width of a weight. `exceptions` are patterns of modules that are
-    kept in 16 bit, `rules` patterns with a format of their own; `embeddings`: these are quantized as well (GGUF).
+    kept in 16 bit, `rules` patterns with a format of their own; `embeddings`: these are quantized as well (GGUF). `online`:
+    a 16-bit checkpoint that the engine quantizes while it loads it.
     """
 
     method: str
@@ -88,6 +89,7 @@ class Quantization:
     rules: tuple[tuple[str, Format], ...] = ()
     experts_only: bool = False
     embeddings: bool = False
+    online: bool = False
 
     def format_of(self, module: str) -> Format:
         """Format of the linear layer called `module`, such as `layers.3.mlp.down_proj`."""

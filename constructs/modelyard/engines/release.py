@@ -40,7 +40,8 @@ class Release:
 
     `image` is for accelerators, `cpu_image` for CPUs where the engine has one. `health` and `metrics_path` are paths of the
     server's port; `metrics_need_key` where the latter asks for the API key, `api_key_env` how the key is told. `floor` is
-    the oldest version without a known hole, `tracing` whether the image can send traces.
+    the oldest version without a known hole, `tracing` whether the image can send traces. `supports`: what of a model file
+    the engine can do, by the names in `planning/capability.py`.
     """
 
     engine: EngineName
@@ -63,6 +64,7 @@ class Release:
     tool_parsers: frozenset[str]
     reasoning_parsers: frozenset[str]
     tasks: frozenset[str]
+    supports: frozenset[str]
     _quantization: Mapping[str, str]
 
     @property
@@ -127,6 +129,7 @@ def _release(table: Mapping[str, Any]) -> Release:
         tool_parsers=frozenset(table["toolParsers"]),
         reasoning_parsers=frozenset(table["reasoningParsers"]),
         tasks=frozenset(table["tasks"]),
+        supports=frozenset(table["supports"]),
         _quantization=MappingProxyType(table["quantizationMinCapability"]),
     )
 

@@ -31,7 +31,7 @@ class ServeSettings:
     """Settings of one server; lengths in tokens, times in seconds, memory in GiB.
 
     `load`: how weights are read, vLLM's safetensors strategy or `stream` from a bucket. `threads` and `gpu_layers` are
-    llama-server's. `kv_role`: `prefill` and `decode` exchange KV blocks, `both` keeps them. `weights_share`: part of the
+    llama-server's. `kv_role`: `prefill` and `decode` exchange KV blocks, `both` keeps them. `static_share`: part of the
     accelerator's memory that weights and KV cache take together.
     """
 
@@ -67,5 +67,6 @@ class ServeSettings:
     gpu_layers: int | None = None
     drain_seconds: int = 60
     port: int = 8000
+    api_key: bool = False
     tracing_endpoint: str | None = None
     extra: Mapping[str, Any] = field(default_factory=dict)

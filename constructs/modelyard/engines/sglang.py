@@ -54,6 +54,8 @@ class Sglang:
             args.append(f"--max-loras-per-batch={len(settings.adapters)}")
         if settings.trust_remote_code:
             args.append("--trust-remote-code")
+        if settings.api_key:  # filled in by the kubelet: the value is in no file
+            args.append("--api-key=$(SGLANG_API_KEY)")
         return (*args, *free_args(settings, release))
 
     def env(self, settings: ServeSettings) -> dict[str, str]:

@@ -34,7 +34,13 @@ class Vllm:
 
     def batch_args(self, settings: ServeSettings, release: Release) -> tuple[str, ...]:
         """The same engine without the server, for `vllm run-batch`, which takes the model as a flag."""
-        serving = {"--served-model-name", "--host", "--port", "--shutdown-timeout", "--disable-access-log-for-endpoints"}
+        serving = {
+            "--served-model-name",
+            "--host",
+            "--port",
+            "--shutdown-timeout",
+            "--disable-access-log-for-endpoints",
+        }
         path, *flags = self.args(settings, release)
         kept, skipping = [], False
         for flag in flags:

@@ -287,6 +287,41 @@ _CHECKS = (
         "Raise `startup.budget`, or leave it on `auto`.",
     ),
     _error(
+        "NET001",
+        "A replica over several nodes without a fabric",
+        "Pipeline stages and experts on other nodes exchange activations for every token. Without EFA they go over TCP at a "
+        "hundredth of the speed, and NCCL may not come up at all.",
+        "Set `fabric: efa` for a pool of types with EFA interfaces, or ask for no more accelerators than one node has.",
+    ),
+    _error(
+        "HPA001",
+        "The autoscaler's target cannot be reached",
+        "A target beyond what the metric can show never adds a replica, and a schedule beyond the range of replicas never "
+        "takes effect. Nobody is told: the endpoint is only slow.",
+        "Use a target within the range that the message names.",
+    ),
+    _error(
+        "ZERO001",
+        "Nothing wakes the model",
+        "A model with no replica has no queue and no metrics, so the autoscaler never sees the request that should start it.",
+        "Give `scaling.schedule`, or `scaling.activator: gateway` where the environment has a LiteLLM gateway, or keep one "
+        "replica.",
+    ),
+    _error(
+        "SEC003",
+        "The engine release has a known hole",
+        "An advisory names this version: remote code, or requests that stop the server. The table of releases has the "
+        "advisory.",
+        "Use the release that the message names.",
+    ),
+    _warning(
+        "SEC005",
+        "An endpoint that changes the server is open",
+        "vLLM guards only `/v1` with the API key. Sleep mode and loading of adapters at run time add endpoints that anybody "
+        "who reaches the pod can call.",
+        "Leave it out, or acknowledge the finding with the reason and who can reach the pod.",
+    ),
+    _error(
         "K8S001",
         "A rendered object breaks a rule",
         "A patch removed a guarantee: an immutable join, a security setting or a required field.",

@@ -3,8 +3,11 @@
 from modelyard.hardware.accelerators import (
     Accelerator,
     accelerator_called,
+    accelerator_named,
+    accelerator_of,
     accelerators,
     compute_capability,
+    no_accelerator,
     unlisted_gpu,
 )
 from modelyard.hardware.instance_types import InstanceType, Price, instance_types, types_with
@@ -18,9 +21,12 @@ __all__ = [
     "PlatformFacts",
     "Price",
     "accelerator_called",
+    "accelerator_named",
+    "accelerator_of",
     "accelerators",
     "compute_capability",
     "instance_types",
+    "no_accelerator",
     "platform_facts",
     "types_with",
     "unlisted_gpu",

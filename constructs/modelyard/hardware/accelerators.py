@@ -26,7 +26,7 @@ class Accelerator:
 
     name: str
     product: str
-    vendor: Literal["nvidia", "aws"]
+    vendor: Literal["nvidia", "aws", "cpu"]
     memory: Memory
     usable: Memory
     compute_capability: Capability | None
@@ -45,13 +45,13 @@ class Accelerator:
 
     @property
     def resource(self) -> str:
-        """The extended resource that pods request."""
-        return "nvidia.com/gpu" if self.vendor == "nvidia" else "aws.amazon.com/neuron"
+        """The resource that pods request and pools limit."""
+        return {"nvidia": "nvidia.com/gpu", "aws": "aws.amazon.com/neuron", "cpu": "cpu"}[self.vendor]
 
     @property
     def taint(self) -> str:
-        """Key of the NoSchedule taint on its nodes: the resource for GPUs, the vendor's habit for Neuron."""
-        return self.resource
+        """Key of the NoSchedule taint on its nodes: the resource, as device plugins expect."""
+        return "modelyard.dev/models-on-cpu" if self.vendor == "cpu" else self.resource
 
 
 def compute_capability(text: str) -> Capability:
@@ -84,6 +84,39 @@ def accelerators() -> Mapping[str, Accelerator]:
             for name, row in rows.items()
         }
     )
+
+
+@cache
+def no_accelerator() -> Accelerator:
+    """A vCPU of a Graviton node and its share of memory, as if it were an accelerator: what `none` means in model files."""
+    row = yaml_table("accelerators.yaml")["cpu"]
+    return Accelerator(
+        name="none",
+        product=row["product"],
+        vendor="cpu",
+        memory=Memory.mib(row["memoryMib"]),
+        usable=Memory.gib(row["usableGib"]),
+        compute_capability=None,
+        cores=1,
+        bandwidth_gb_per_second=row["bandwidthGBs"],
+        usable_source=row["usableSource"],
+        peak_tflops=MappingProxyType(dict(row["tflops"])),
+        peak_source=row["tflopsSource"],
+    )
+
+
+def accelerator_named(name: str) -> Accelerator | None:
+    """The accelerator of model and environment files, `none` among them; None for a name that is neither."""
+    return no_accelerator() if name == "none" else accelerators().get(name)
+
+
+def accelerator_of(name: str) -> Accelerator:
+    """The accelerator of a name that was checked before.
+
+    Raises:
+        KeyError: it is not known.
+    """
+    return no_accelerator() if name == "none" else accelerators()[name]
 
 
 def accelerator_called(text: str) -> Accelerator | None:

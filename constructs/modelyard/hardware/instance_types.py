@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from functools import cache
 from types import MappingProxyType
 
-from modelyard.hardware.accelerators import Accelerator, accelerators
+from modelyard.hardware.accelerators import Accelerator, accelerators, no_accelerator
 from modelyard.hardware.memory import Memory
 from modelyard.hardware.tables import json_table
 
@@ -60,7 +60,7 @@ class InstanceType:
 @cache
 def instance_types() -> Mapping[str, InstanceType]:
     """Every known accelerated instance type by name."""
-    kinds = accelerators()
+    kinds = {**accelerators(), "none": no_accelerator()}
     return MappingProxyType(
         {
             name: InstanceType(

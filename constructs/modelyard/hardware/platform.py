@@ -26,6 +26,8 @@ class StartupFacts:
     node_seconds: int
     image_pull_seconds: int
     efs_mib_per_second: float
+    s3_mib_per_second: float
+    nvme_mib_per_second: float
     hub_mib_per_second: float
     compile_seconds: int
     neuron_compile_seconds: int
@@ -73,6 +75,8 @@ def platform_facts() -> PlatformFacts:
             node_seconds=startup["nodeSeconds"],
             image_pull_seconds=startup["imagePullSeconds"],
             efs_mib_per_second=startup["efsMibPerSecond"],
+            s3_mib_per_second=startup["s3MibPerSecond"],
+            nvme_mib_per_second=startup["nvmeMibPerSecond"],
             hub_mib_per_second=startup["hubMibPerSecond"],
             compile_seconds=startup["compileSeconds"],
             neuron_compile_seconds=startup["neuronCompileSeconds"],

@@ -9,6 +9,7 @@ from modelyard.k8s.model_namespace import ModelNamespace
 from modelyard.k8s.model_server import ModelServer
 from modelyard.k8s.secrets import SynchronizedSecrets
 from modelyard.k8s.tree import Rendering, write_tree
+from modelyard.k8s.weights import WeightsFetch
 
 __all__ = [
     "AcceleratorPool",
@@ -20,5 +21,6 @@ __all__ = [
     "Rendering",
     "SharedModelCache",
     "SynchronizedSecrets",
+    "WeightsFetch",
     "write_tree",
 ]

@@ -6,7 +6,7 @@ from typing import Any
 
 from constructs import Construct
 
-from modelyard.hardware import InstanceType, accelerators
+from modelyard.hardware import InstanceType, accelerator_of
 from modelyard.k8s.labels import platform_labels
 from modelyard.k8s.manifest import manifest
 from modelyard.k8s.node_class import node_class, one_of
@@ -65,13 +65,29 @@ def _node_class(pool: Pool, environment: Environment, types: list[InstanceType])
         spec["userData"] = _FAST_PULL
     if types and uses_local_disks(candidates(pool)):
         spec["instanceStorePolicy"] = "RAID0"
+    if pool.fabric == "efa":
+        spec["networkInterfaces"] = _efa_interfaces(types)
     if pool.reservations:
         spec["capacityReservationSelectorTerms"] = [{"id": reservation} for reservation in pool.reservations]
     return spec
 
 
+def _efa_interfaces(types: list[InstanceType]) -> list[dict[str, Any]]:
+    """One interface with an address, and an EFA device without one on every network card: addresses stay for pods.
+
+    Without this Karpenter attaches every interface with addresses of its own (Karpenter, EC2NodeClass networkInterfaces;
+    EC2 user guide, EFA on p5: device 1 of every card).
+    """
+    cards = min((t.efa_interfaces for t in types if t.efa_interfaces), default=0)
+    first = {"networkCardIndex": 0, "deviceIndex": 0, "interfaceType": "interface"}
+    return [
+        first,
+        *({"networkCardIndex": card, "deviceIndex": 1, "interfaceType": "efa-only"} for card in range(cards)),
+    ]
+
+
 def _node_pool(name: str, pool: Pool, environment: Environment, types: list[InstanceType]) -> dict[str, Any]:
-    accelerator = accelerators()[pool.accelerator]
+    accelerator = accelerator_of(pool.accelerator)
     return {
         "template": {
             "metadata": {

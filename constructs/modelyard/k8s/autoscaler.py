@@ -8,6 +8,7 @@ from constructs import Construct
 
 from modelyard.k8s.labels import model_annotations, model_labels
 from modelyard.k8s.manifest import manifest
+from modelyard.k8s.workloads import workload_kind
 from modelyard.planning import ModelPlan
 from modelyard.spec import Environment
 
@@ -25,6 +26,7 @@ class Autoscaler(Construct):
     ) -> None:
         super().__init__(scope, construct_id)
         replicas = plan.model.replicas
+        version, kind = workload_kind(plan)
         quiet = max(_SCALE_DOWN_LEAST, plan.startup.budget, plan.model.scaling.scale_down_after)
         manifest(
             self,
@@ -36,7 +38,7 @@ class Autoscaler(Construct):
             labels=model_labels(plan, environment.name),
             annotations=model_annotations(plan),
             spec={
-                "scaleTargetRef": {"name": plan.name},
+                "scaleTargetRef": {"apiVersion": version, "kind": kind, "name": plan.name},
                 "minReplicaCount": replicas.min,
                 "maxReplicaCount": replicas.max,
                 "pollingInterval": plan.model.observability.scrape_interval,
@@ -55,9 +57,25 @@ class Autoscaler(Construct):
                         }
                     }
                 },
-                "triggers": [_trigger(plan, environment)],
+                "triggers": [_trigger(plan, environment), *_hours(plan)],
             },
         )
+
+
+def _hours(plan: ModelPlan) -> list[dict[str, Any]]:
+    """KEDA takes the largest number that any trigger asks for."""
+    return [
+        {
+            "type": "cron",
+            "metadata": {
+                "timezone": hours.timezone,
+                "start": hours.start,
+                "end": hours.end,
+                "desiredReplicas": str(hours.replicas),
+            },
+        }
+        for hours in plan.model.scaling.schedule
+    ]
 
 
 def _trigger(plan: ModelPlan, environment: Environment) -> dict[str, Any]:

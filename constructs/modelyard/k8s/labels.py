@@ -23,7 +23,7 @@ def model_labels(plan: ModelPlan, environment: str, *, component: str = "server"
         "app.kubernetes.io/part-of": PART_OF,
         "app.kubernetes.io/managed-by": PART_OF,
         "app.kubernetes.io/version": plan.serving.release.version,
-        f"{_VENDOR}/model": plan.name,
+        f"{_VENDOR}/model": plan.model.name,
         f"{_VENDOR}/env": environment,
     }
     if component != "server":

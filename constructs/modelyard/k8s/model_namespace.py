@@ -9,6 +9,7 @@ from constructs import Construct
 from modelyard.k8s.labels import platform_labels
 from modelyard.k8s.manifest import manifest
 from modelyard.k8s.server_network import name_resolution
+from modelyard.k8s.workloads import BATCH_PRIORITY
 
 PRIORITY_CLASS = "model-server"
 
@@ -38,17 +39,26 @@ class ModelNamespace(Construct):
                 "egress": [name_resolution(), {"ports": [{"port": 443, "protocol": "TCP"}]}],
             },
         )
-        manifest(
-            self,
-            "PriorityClass",
-            api_version="scheduling.k8s.io/v1",
-            kind="PriorityClass",
-            name=PRIORITY_CLASS,
-            labels=platform_labels("priority"),
-            description="Model servers: before batch work, after the cluster's own services",
-            value=100_000,
-            preemptionPolicy="PreemptLowerPriority",
-        )
+        for class_name, value, policy, what in (
+            (
+                PRIORITY_CLASS,
+                100_000,
+                "PreemptLowerPriority",
+                "Model servers: after the cluster's own services",
+            ),
+            (BATCH_PRIORITY, 1_000, "Never", "Batch jobs: give way to model servers"),
+        ):
+            manifest(
+                self,
+                f"PriorityClass-{class_name}",
+                api_version="scheduling.k8s.io/v1",
+                kind="PriorityClass",
+                name=class_name,
+                labels=platform_labels("priority"),
+                description=what,
+                value=value,
+                preemptionPolicy=policy,
+            )
 
     def _policy(self, namespace: str, name: str, spec: dict[str, Any]) -> None:
         manifest(

@@ -6,14 +6,17 @@ from typing import Any
 
 from constructs import Construct
 
+from modelyard.engines.triton import model_repository
 from modelyard.k8s.autoscaler import Autoscaler
 from modelyard.k8s.labels import model_annotations, model_labels, selector_labels
 from modelyard.k8s.manifest import manifest
 from modelyard.k8s.model_namespace import PRIORITY_CLASS
 from modelyard.k8s.probes import PORT_NAME
-from modelyard.k8s.server_network import server_ingress
-from modelyard.k8s.server_pod import server_pod
-from modelyard.k8s.weights import WeightsFetch, fetched_sources
+from modelyard.k8s.router import Router
+from modelyard.k8s.serve_settings import serve_settings
+from modelyard.k8s.server_network import router_policy, server_policy
+from modelyard.k8s.server_pod import repository_key
+from modelyard.k8s.workloads import batch_job, batch_name, deployment, leader_worker_set, workload_kind
 from modelyard.planning import ModelPlan
 from modelyard.spec import Environment
 
@@ -23,8 +26,9 @@ SERVICE_PORT = 80
 class ModelServer(Construct):
     """The Kubernetes objects of one model in one environment.
 
-    ServiceAccount, Deployment, Service, NetworkPolicy, PodDisruptionBudget and fetch Jobs; a ServiceMonitor where the
-    environment monitors, a ScaledObject where replicas have a range. Clients call `http://MODEL.NAMESPACE/v1`.
+    ServiceAccount, Deployment or LeaderWorkerSet, Service, NetworkPolicy and PodDisruptionBudget; a ServiceMonitor where
+    the environment monitors, a ScaledObject where replicas have a range, a router where prefill and decode are apart.
+    Clients call `http://MODEL.NAMESPACE/v1`. A batch model is a Job or a CronJob instead.
     """
 
     def __init__(
@@ -45,112 +49,109 @@ class ModelServer(Construct):
             "labels": model_labels(plan, environment.name),
             "annotations": model_annotations(plan),
         }
-        manifest(
-            self,
-            "ServiceAccount",
-            api_version="v1",
-            kind="ServiceAccount",
-            automountServiceAccountToken=False,
-            **self._common,
-        )
-        self._fetch_weights()
-        manifest(
-            self,
-            "Deployment",
-            api_version="apps/v1",
-            kind="Deployment",
-            spec=self._deployment_spec(priority_class),
-            **self._common,
-        )
-        manifest(self, "Service", api_version="v1", kind="Service", spec=self._service_spec(), **self._common)
-        manifest(
-            self,
-            "NetworkPolicy",
-            api_version="networking.k8s.io/v1",
-            kind="NetworkPolicy",
-            spec=server_ingress(plan.model, environment),
-            **self._common,
-        )
-        manifest(
-            self,
+        self._add("v1", "ServiceAccount", automountServiceAccountToken=False)
+        if plan.serving.release.engine == "triton":
+            files = model_repository(serve_settings(plan))
+            self._add(
+                "v1",
+                "ConfigMap",
+                name=f"{plan.name}-repository",
+                data={repository_key(path): text for path, text in files.items()},
+            )
+        if plan.model.batch:
+            self._batch()
+            return
+        version, kind = workload_kind(plan)
+        make = leader_worker_set if kind == "LeaderWorkerSet" else deployment
+        self._add(version, kind, spec=make(plan, environment, priority_class))
+        self._add("networking.k8s.io/v1", "NetworkPolicy", spec=server_policy(plan, environment))
+        self._add(
+            "policy/v1",
             "PodDisruptionBudget",
-            api_version="policy/v1",
-            kind="PodDisruptionBudget",
             spec={
                 "maxUnavailable": 1,
                 "selector": {"matchLabels": selector_labels(plan.name)},
                 # A replica that never became ready must not hold up a drain.
                 "unhealthyPodEvictionPolicy": "AlwaysAllow",
             },
-            **self._common,
         )
+        # The model's own name is what clients call: its router, where there is one.
+        name = f"{plan.name}-decode" if plan.role == "decode" else plan.name
+        self._add("v1", "Service", name=name, spec=self._service())
+        if plan.role == "decode":
+            Router(self, "Router", plan=plan, environment=environment)
+            self._add(
+                "networking.k8s.io/v1",
+                "NetworkPolicy",
+                construct_id="RouterPolicy",
+                name=f"{plan.model.name}-router",
+                labels=model_labels(plan, environment.name, component="router"),
+                spec=router_policy(plan, environment),
+            )
         if environment.monitoring.enabled:
             self._monitor()
         if plan.model.autoscaled:
             Autoscaler(self, "Autoscaler", plan=plan, environment=environment)
 
-    def _fetch_weights(self) -> None:
-        plan = self._plan
-        for position, (uri, revision) in enumerate(fetched_sources(plan)):
-            WeightsFetch(
-                self,
-                f"Weights{position}",
-                plan=plan,
-                uri=uri,
-                revision=revision,
-                environment=self._environment.name,
-                namespace=self._environment.namespace,
-                token_secret=plan.token_secret,
-            )
+    def _add(self, version: str, kind: str, *, construct_id: str = "", **fields: Any) -> None:
+        manifest(self, construct_id or kind, api_version=version, kind=kind, **{**self._common, **fields})
 
-    def _deployment_spec(self, priority_class: str) -> dict[str, Any]:
-        plan = self._plan
-        spec: dict[str, Any] = {
-            "selector": {"matchLabels": selector_labels(plan.name)},
-            "strategy": {
-                "type": "RollingUpdate",
-                "rollingUpdate": {
-                    "maxSurge": plan.rollout.max_surge,
-                    "maxUnavailable": plan.rollout.max_unavailable,
-                },
-            },
-            "progressDeadlineSeconds": plan.startup.deadline,
-            "revisionHistoryLimit": 5,
-            "template": server_pod(
-                plan,
-                environment=self._environment.name,
-                priority_class=priority_class,
-                do_not_disrupt=self._environment.strict,
-            ),
-        }
-        if not plan.model.autoscaled:  # an autoscaler's number must not be in Git
-            spec["replicas"] = plan.model.replicas.min
-        return spec
-
-    def _service_spec(self) -> dict[str, Any]:
+    def _service(self) -> dict[str, Any]:
         return {
             "type": "ClusterIP",
             "selector": selector_labels(self._plan.name),
             "ports": [{"name": PORT_NAME, "port": SERVICE_PORT, "targetPort": PORT_NAME, "protocol": "TCP"}],
         }
 
+    def _batch(self) -> None:
+        plan, spec = self._plan, batch_job(self._plan, self._environment)
+        batch = plan.model.batch
+        labels = model_labels(plan, self._environment.name, component="batch")
+        fields: dict[str, Any] = {"name": batch_name(plan, spec), "labels": labels}
+        if batch and batch.schedule:
+            cron = {
+                "schedule": batch.schedule,
+                "concurrencyPolicy": "Forbid",  # two runs would write the same file
+                "startingDeadlineSeconds": 3600,
+                "jobTemplate": {"metadata": {"labels": labels}, "spec": spec},
+            }
+            self._add("batch/v1", "CronJob", spec=cron, **fields)
+        else:
+            self._add("batch/v1", "Job", spec=spec, **fields)
+        self._add(
+            "networking.k8s.io/v1",
+            "NetworkPolicy",
+            labels=labels,
+            spec={
+                "podSelector": {
+                    "matchLabels": {
+                        "app.kubernetes.io/name": "batch",
+                        "app.kubernetes.io/instance": plan.name,
+                    }
+                },
+                "policyTypes": ["Ingress", "Egress"],
+                "egress": server_policy(plan, self._environment)["egress"],
+            },
+        )
+
     def _monitor(self) -> None:
         plan, monitoring = self._plan, self._environment.monitoring
-        manifest(
-            self,
+        release = plan.serving.release
+        endpoint: dict[str, Any] = {
+            "port": PORT_NAME,
+            "path": release.metrics_path,
+            "interval": f"{plan.model.observability.scrape_interval}s",
+        }
+        if release.metrics_need_key and plan.model.access.api_key:
+            credentials = {"name": plan.model.access.api_key, "key": "value"}
+            endpoint["authorization"] = {"type": "Bearer", "credentials": credentials}
+        self._add(
+            "monitoring.coreos.com/v1",
             "ServiceMonitor",
-            api_version="monitoring.coreos.com/v1",
-            kind="ServiceMonitor",
-            **{**self._common, "labels": {**self._common["labels"], **monitoring.labels}},
+            labels={**self._common["labels"], **monitoring.labels},
             spec={
                 "selector": {"matchLabels": selector_labels(plan.name)},
                 "namespaceSelector": {"matchNames": [self._environment.namespace]},
-                "endpoints": [
-                    {
-                        "port": PORT_NAME,
-                        "path": "/metrics",
-                        "interval": f"{plan.model.observability.scrape_interval}s",
-                    }
-                ],
+                "endpoints": [endpoint],
             },
         )

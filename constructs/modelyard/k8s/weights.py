@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import hashlib
 import json
+import re
 from collections.abc import Mapping
+from dataclasses import dataclass
 from typing import Any
 
 from constructs import Construct
 
-from modelyard.k8s.labels import model_annotations, model_labels
+from modelyard.k8s.labels import platform_labels
 from modelyard.k8s.manifest import manifest
 from modelyard.k8s.pod_security import container_security_context, pod_security_context
 from modelyard.planning import ModelPlan
@@ -17,67 +19,147 @@ from modelyard.planning import ModelPlan
 MOUNT_PATH = "/models"
 CLAIM = "model-cache"
 MARKER = ".complete"
+FETCH = "weights-fetch"
 
 _IMAGE = "docker.io/library/python:3.13.7-slim"
 _HUB = "huggingface_hub==2.4.0"
 
 # Runs in the fetch job. A partial folder keeps what was downloaded, so a restart resumes; the rename makes a whole
-# folder appear at once. No `${}`: Flux would take it for a variable of its own.
+# folder appear at once, after sizes and checksums were compared. No `${}`: Flux would take it for a variable of its own.
 FETCH_SCRIPT = """\
-import os, pathlib, subprocess, sys
+import hashlib, os, pathlib, shutil, subprocess, sys, time
 target = pathlib.Path(os.environ["TARGET"])
 marker = os.environ["MARKER"]
 if (target / marker).exists():
     print(target, "is complete")
     sys.exit(0)
 try:
-    from huggingface_hub import snapshot_download
+    from huggingface_hub import HfApi, snapshot_download
 except ImportError:
     pip = [sys.executable, "-m", "pip", "install", "-q", "--target", "/tmp/hub", os.environ["HUB"]]
     subprocess.run(pip, check=True)
     sys.path.insert(0, "/tmp/hub")
-    from huggingface_hub import snapshot_download
-from huggingface_hub.errors import GatedRepoError
-repository = os.environ["REPOSITORY"]
+    from huggingface_hub import HfApi, snapshot_download
+from huggingface_hub.errors import GatedRepoError, HfHubHTTPError
+from huggingface_hub.utils import filter_repo_objects
+repository, revision = os.environ["REPOSITORY"], os.environ["REVISION"]
+wanted = os.environ.get("FILES")
+choice = {"allow_patterns": wanted.split(",")} if wanted else {
+    "ignore_patterns": ["*.pth", "*.gguf", "*.onnx", "original/*", "metal/*"]
+}
 partial = target.with_name(target.name + ".partial")
 partial.mkdir(parents=True, exist_ok=True)
-try:
-    snapshot_download(
-        repository,
-        revision=os.environ["REVISION"],
-        local_dir=partial,
-        ignore_patterns=["*.pth", "*.gguf", "*.onnx", "original/*", "metal/*"],
-    )
-except GatedRepoError:
-    print("No access to", repository, "- accept its licence at https://huggingface.co/" + repository)
-    sys.exit(3)
-(partial / marker).write_text(os.environ["REVISION"])
+
+def patient(call, tries=8):
+    for attempt in range(tries):
+        try:
+            return call()
+        except GatedRepoError:
+            print("No access to", repository, "- accept its licence at https://huggingface.co/" + repository)
+            sys.exit(3)
+        except HfHubHTTPError as error:
+            status = error.response.status_code if error.response is not None else 0
+            if status not in (429, 500, 502, 503, 504) or attempt == tries - 1:
+                raise
+            pause = error.response.headers.get("Retry-After", "")
+            pause = min(int(pause), 600) if pause.isdigit() else min(2 ** attempt * 5, 300)
+            print("the Hub answers", status, "- again in", pause, "s", flush=True)
+            time.sleep(pause)
+
+info = patient(lambda: HfApi().model_info(repository, revision=revision, files_metadata=True))
+files = list(filter_repo_objects(info.siblings, key=lambda f: f.rfilename, **choice))
+if not files:
+    print("no file of", repository, "is", wanted)
+    sys.exit(4)
+missing = sum(f.size or 0 for f in files if not (partial / f.rfilename).exists())
+free = shutil.disk_usage(partial).free
+if missing > free:
+    print(missing, "bytes to download,", free, "free in the cache")
+    sys.exit(5)
+patient(lambda: snapshot_download(repository, revision=info.sha, local_dir=partial, **choice))
+for f in files:
+    path = partial / f.rfilename
+    digest = hashlib.sha256()
+    if f.lfs is not None:
+        with path.open("rb") as content:
+            while piece := content.read(1 << 24):
+                digest.update(piece)
+    if path.stat().st_size != f.size or (f.lfs is not None and digest.hexdigest() != f.lfs.sha256):
+        path.unlink()
+        print(f.rfilename, "is damaged and was removed; the next run fetches it again")
+        sys.exit(6)
+(partial / marker).write_text(info.sha)
 partial.rename(target)
-print(target, "is complete")
+print(target, "is complete:", len(files), "files of commit", info.sha)
 """
 
+# Runs in every server's image, and not every one has Python.
 AWAIT_SCRIPT = """\
-import os, pathlib, time
-waiting = [pathlib.Path(p, os.environ["MARKER"]) for p in os.environ["TARGETS"].split(",")]
-while missing := [str(p) for p in waiting if not p.exists()]:
-    print("waiting for", ", ".join(missing), flush=True)
-    time.sleep(10)
+for target in "$@"; do
+  until [ -e "$target/$MARKER" ]; do
+    echo "waiting for $target"
+    sleep 10
+  done
+done
 """
+
+# A container that restarts finds its node's disk as it left it; the marker comes last.
+COPY_SCRIPT = """\
+set -eu
+for target in "$@"; do
+  copy="$LOCAL$target"
+  if [ ! -e "$copy/$MARKER" ]; then
+    mkdir -p "$copy"
+    (cd "$target" && find . -type f ! -name "$MARKER" -print0 | xargs -0 -n 1 -P 8 cp --parents -t "$copy")
+    touch "$copy/$MARKER"
+  fi
+done
+"""
+
+LOCAL_PATH = "/local"
 
 
 def weights_path(uri: str, revision: str) -> str:
     """Folder of `uri` at `revision` in the cache: every revision has its own."""
     scheme, rest = uri.split("://", 1)
+    if scheme == "s3":
+        return uri
     if scheme == "efs":
         return f"{MOUNT_PATH}/{rest}"
     return f"{MOUNT_PATH}/hf/{rest}/{revision.replace('/', '-')}"
 
 
-def fetched_sources(plan: ModelPlan) -> list[tuple[str, str]]:
-    """(uri, revision) of what jobs bring into the cache, base model first; `efs://` weights are there already."""
-    weights = plan.model.model
-    sources = [(weights.uri, weights.revision), *((a.uri, a.revision) for a in plan.model.adapters)]
-    return [source for source in sources if source[0].startswith("hf://")]
+@dataclass(frozen=True)
+class Source:
+    """What a job brings into the cache; `files` are patterns of what is wanted of the repository, none for all of it."""
+
+    uri: str
+    revision: str
+    files: tuple[str, ...] = ()
+
+    @property
+    def target(self) -> str:
+        return weights_path(self.uri, self.revision)
+
+
+def fetched_sources(plan: ModelPlan) -> list[Source]:
+    """Base model, draft and adapters, in this order; `efs://` weights are there already, `s3://` ones are streamed."""
+    weights, drafts = plan.model.model, plan.model.speculative_decoding
+    sources = [Source(weights.uri, weights.revision, gguf_files(weights.file))]
+    if drafts and drafts.model:
+        sources.append(Source(drafts.model.uri, drafts.model.revision))
+    sources += [Source(adapter.uri, adapter.revision) for adapter in plan.model.adapters]
+    return [source for source in sources if source.uri.startswith("hf://")]
+
+
+_PART = re.compile(r"-00001-of-(\d{5})\.gguf$")
+
+
+def gguf_files(file: str | None) -> tuple[str, ...]:
+    """The file, or all parts of one that is split."""
+    if file is None:
+        return ()
+    return (_PART.sub(r"-*-of-\1.gguf", file),)
 
 
 def await_container(targets: list[str], image: str) -> dict[str, Any]:
@@ -85,8 +167,8 @@ def await_container(targets: list[str], image: str) -> dict[str, Any]:
     return {
         "name": "await-weights",
         "image": image,
-        "command": ["python3", "-c", AWAIT_SCRIPT],
-        "env": [{"name": "MARKER", "value": MARKER}, {"name": "TARGETS", "value": ",".join(targets)}],
+        "command": ["/bin/sh", "-c", AWAIT_SCRIPT, "await-weights", *targets],
+        "env": [{"name": "MARKER", "value": MARKER}],
         "resources": {
             "requests": {"cpu": "10m", "memory": "128Mi"},
             "limits": {"memory": "256Mi"},
@@ -96,8 +178,25 @@ def await_container(targets: list[str], image: str) -> dict[str, Any]:
     }
 
 
+def copy_container(targets: list[str], image: str, memory: str) -> dict[str, Any]:
+    """An init container that copies `targets` to the node's own disk; the page cache of the copy counts as its memory."""
+    mounts = [
+        {"name": CLAIM, "mountPath": MOUNT_PATH, "readOnly": True},
+        {"name": "local", "mountPath": LOCAL_PATH},
+    ]
+    return {
+        "name": "copy-weights",
+        "image": image,
+        "command": ["/bin/sh", "-c", COPY_SCRIPT, "copy-weights", *targets],
+        "env": [{"name": "LOCAL", "value": LOCAL_PATH}, {"name": "MARKER", "value": MARKER}],
+        "resources": {"requests": {"cpu": "1", "memory": "1Gi"}, "limits": {"memory": memory}},
+        "securityContext": container_security_context(),
+        "volumeMounts": mounts,
+    }
+
+
 class WeightsFetch(Construct):
-    """The Job that downloads one repository at one revision.
+    """The Job that downloads one repository at one revision, once for all models that need it.
 
     A Job cannot be changed, so its name carries a hash of what it does: another revision is another Job.
     """
@@ -107,15 +206,13 @@ class WeightsFetch(Construct):
         scope: Construct,
         construct_id: str,
         *,
-        plan: ModelPlan,
-        uri: str,
-        revision: str,
+        source: Source,
         environment: str,
         namespace: str,
         token_secret: str | None,
     ) -> None:
         super().__init__(scope, construct_id)
-        self.target = weights_path(uri, revision)
+        repository = source.uri.split("://", 1)[1]
         env: list[dict[str, Any]] = [
             {"name": "HOME", "value": "/tmp"},
             {"name": "HF_HUB_DISABLE_TELEMETRY", "value": "1"},
@@ -123,22 +220,24 @@ class WeightsFetch(Construct):
             {"name": "HF_XET_CHUNK_CACHE_SIZE_BYTES", "value": "0"},
             {"name": "HUB", "value": _HUB},
             {"name": "MARKER", "value": MARKER},
-            {"name": "REPOSITORY", "value": uri.split("://", 1)[1]},
-            {"name": "REVISION", "value": revision},
-            {"name": "TARGET", "value": self.target},
+            {"name": "REPOSITORY", "value": repository},
+            {"name": "REVISION", "value": source.revision},
+            {"name": "TARGET", "value": source.target},
         ]
+        if source.files:
+            env.append({"name": "FILES", "value": ",".join(source.files)})
         if token_secret:
             reference = {"secretKeyRef": {"name": token_secret, "key": "value"}}
             env.append({"name": "HF_TOKEN", "valueFrom": reference})
-        labels = model_labels(plan, environment, component="weights-fetch")
+        labels = {**platform_labels(FETCH), "app.kubernetes.io/name": FETCH, "modelyard.dev/env": environment}
         template = {
             "metadata": {"labels": labels},
             "spec": {
                 "automountServiceAccountToken": False,
                 "enableServiceLinks": False,
-                "restartPolicy": "OnFailure",
+                "restartPolicy": "Never",
                 "securityContext": pod_security_context(),
-                "serviceAccountName": plan.name,
+                "serviceAccountName": FETCH,
                 "containers": [
                     {
                         "name": "fetch",
@@ -167,13 +266,35 @@ class WeightsFetch(Construct):
             "Job",
             api_version="batch/v1",
             kind="Job",
-            name=f"{plan.name}-fetch-{_digest(template)}",
+            name=f"{_slug(repository)}-fetch-{digest(template)}",
             namespace=namespace,
             labels=labels,
-            annotations=model_annotations(plan),
-            spec={"backoffLimit": 10, "template": template},
+            annotations={
+                "modelyard.dev/model-uri": source.uri,
+                "modelyard.dev/model-revision": source.revision,
+            },
+            spec={
+                "backoffLimit": 10,
+                # A code of its own for what another try cannot mend: no licence, no such file.
+                "podFailurePolicy": {
+                    "rules": [
+                        {
+                            "action": "FailJob",
+                            "onExitCodes": {"containerName": "fetch", "operator": "In", "values": [3, 4]},
+                        }
+                    ]
+                },
+                "template": template,
+            },
         )
 
 
-def _digest(content: Mapping[str, Any]) -> str:
+def _slug(repository: str) -> str:
+    """The repository's own name as a DNS label, short enough for what is added to it."""
+    name = re.sub(r"[^a-z0-9]+", "-", repository.rpartition("/")[2].lower()).strip("-")
+    return name[:40].strip("-") or "weights"
+
+
+def digest(content: Mapping[str, Any]) -> str:
+    """Eight characters that differ when `content` does."""
     return hashlib.sha256(json.dumps(content, sort_keys=True).encode()).hexdigest()[:8]

@@ -9,18 +9,34 @@ from modelyard.findings import Finding
 from modelyard.spec.loading import secret_value
 
 Manifest = dict[str, Any]
-_WORKLOADS = ("Deployment", "Job", "StatefulSet", "DaemonSet")
+_WORKLOADS = ("Deployment", "LeaderWorkerSet", "Job", "CronJob", "StatefulSet", "DaemonSet")
 
 _EVERYWHERE = ("apiVersion", "kind", "metadata.name")
 _POD = ("spec.template.metadata.labels", "spec.template.spec.containers")
 _REQUIRED: dict[str, tuple[str, ...]] = {
-    **dict.fromkeys(_WORKLOADS, _POD),
+    **dict.fromkeys(("Job", "StatefulSet", "DaemonSet"), _POD),
+    "CronJob": tuple(path.replace("spec.", "spec.jobTemplate.spec.", 1) for path in _POD),
+    "LeaderWorkerSet": tuple(
+        path.replace("spec.template", f"spec.leaderWorkerTemplate.{part}Template", 1)
+        for part in ("leader", "worker")
+        for path in _POD
+    ),
     "Deployment": ("spec.selector.matchLabels", *_POD),
     "NetworkPolicy": ("spec.podSelector",),
     "PodDisruptionBudget": ("spec.selector.matchLabels",),
     "ScaledObject": ("spec.scaleTargetRef.name",),
     "Service": ("spec.selector", "spec.ports"),
     "ServiceMonitor": ("spec.selector.matchLabels", "spec.endpoints"),
+}
+
+
+DRAIN = "modelyard.dev/drain"
+"""Annotation of a pod: how its running requests end (flag, signal or wait), and their seconds, as `wait:60`."""
+
+_SERVING = ("Deployment", "LeaderWorkerSet")
+_ROLLING = {
+    "Deployment": "spec.strategy.rollingUpdate",
+    "LeaderWorkerSet": "spec.rolloutStrategy.rollingUpdateConfiguration",
 }
 
 
@@ -36,9 +52,13 @@ def check_objects(objects: Iterable[Manifest]) -> list[Finding]:
     return findings
 
 
-def pod_template(item: Manifest) -> Manifest:
-    template: Manifest = item["spec"]["template"]
-    return template
+def pod_templates(item: Manifest) -> list[Manifest]:
+    """Templates of a workload's pods, that of the pods which answer requests first."""
+    spec = item["spec"]
+    if item["kind"] == "LeaderWorkerSet":
+        group = spec["leaderWorkerTemplate"]
+        return [group["leaderTemplate"], group["workerTemplate"]]
+    return [(spec["jobTemplate"]["spec"] if item["kind"] == "CronJob" else spec)["template"]]
 
 
 def selects(selector: Mapping[str, str], labels: Mapping[str, str]) -> bool:
@@ -158,7 +178,11 @@ def _join_findings(items: list[Manifest]) -> Iterator[Finding]:
             yield _broken(policy, "selects no pods", "keep its selector equal to the pod's labels")
     for scaler in of("ScaledObject"):
         target = [
-            d for d in of("Deployment") if d["metadata"]["name"] == scaler["spec"]["scaleTargetRef"]["name"]
+            d
+            for kind in _SERVING
+            for d in of(kind)
+            if d["metadata"]["name"] == scaler["spec"]["scaleTargetRef"]["name"]
+            and d["kind"] == scaler["spec"]["scaleTargetRef"].get("kind", "Deployment")
         ]
         if not target:
             yield _broken(scaler, "scales nothing", "name the Deployment")
@@ -166,9 +190,9 @@ def _join_findings(items: list[Manifest]) -> Iterator[Finding]:
             yield _broken(target[0], "has replicas and an autoscaler", "leave replicas out")
     accounts = {(a["metadata"].get("namespace"), a["metadata"]["name"]) for a in of("ServiceAccount")}
     for pod in pods:
-        account = pod_template(pod)["spec"].get("serviceAccountName")
-        if account and (pod["metadata"].get("namespace"), account) not in accounts:
-            yield _broken(pod, f"uses service account {account}, which nobody renders", "render it")
+        for account in {template["spec"].get("serviceAccountName") for template in pod_templates(pod)}:
+            if account and (pod["metadata"].get("namespace"), account) not in accounts:
+                yield _broken(pod, f"uses service account {account}, which nobody renders", "render it")
 
 
 def _same_place(one: Manifest, other: Manifest) -> bool:
@@ -176,19 +200,29 @@ def _same_place(one: Manifest, other: Manifest) -> bool:
 
 
 def _pod_labels(workload: Manifest) -> dict[str, str]:
-    labels: dict[str, str] = pod_template(workload)["metadata"].get("labels", {})
+    """Labels of the pods that answer requests; LeaderWorkerSet's controller adds the set's name."""
+    labels: dict[str, str] = pod_templates(workload)[0]["metadata"].get("labels", {})
+    if workload["kind"] == "LeaderWorkerSet":
+        labels = {**labels, "leaderworkerset.sigs.k8s.io/name": workload["metadata"]["name"]}
     return labels
 
 
 def _ports(workload: Manifest) -> set[str | int]:
-    containers = pod_template(workload)["spec"]["containers"]
+    spec = pod_templates(workload)[0]["spec"]
+    containers = [*spec.get("initContainers", []), *spec["containers"]]  # sidecars are among the former
     ports = [port for container in containers for port in container.get("ports", [])]
     return {port[key] for port in ports for key in ("name", "containerPort") if key in port}
 
 
 def _pod_findings(workload: Manifest) -> Iterator[Finding]:
     """Pod Security Standard `restricted`, and the inequalities of probes and drain."""
-    spec = pod_template(workload)["spec"]
+    for template in pod_templates(workload):
+        yield from _restriction_findings(workload, template["spec"])
+    if workload["kind"] in _SERVING:
+        yield from _serving_findings(workload, pod_templates(workload)[0])
+
+
+def _restriction_findings(workload: Manifest, spec: Manifest) -> Iterator[Finding]:
     context = spec.get("securityContext", {})
     if any(spec.get(field) for field in ("hostNetwork", "hostPID", "hostIPC")):
         yield _broken(workload, "joins a namespace of the host", "remove hostNetwork, hostPID and hostIPC")
@@ -215,11 +249,10 @@ def _pod_findings(workload: Manifest) -> Iterator[Finding]:
             yield _broken(
                 workload, f"container {container.get('name')} is not restricted", "keep its securityContext"
             )
-    if workload["kind"] == "Deployment":
-        yield from _serving_findings(workload, spec)
 
 
-def _serving_findings(workload: Manifest, spec: Manifest) -> Iterator[Finding]:
+def _serving_findings(workload: Manifest, template: Manifest) -> Iterator[Finding]:
+    spec = template["spec"]
     server = spec["containers"][0]
     missing = [name for name in ("startupProbe", "readinessProbe", "livenessProbe") if name not in server]
     if missing:
@@ -229,22 +262,32 @@ def _serving_findings(workload: Manifest, spec: Manifest) -> Iterator[Finding]:
         yield _broken(
             workload, "is killed before it stops getting traffic", "keep liveness slower than readiness"
         )
-    if workload["spec"].get("progressDeadlineSeconds", 600) <= _window(server["startupProbe"]):
+    deadline = workload["spec"].get("progressDeadlineSeconds", 600)
+    if workload["kind"] == "Deployment" and deadline <= _window(server["startupProbe"]):
         yield _broken(workload, "fails its rollout while it may still start", "raise progressDeadlineSeconds")
+    yield from _drain_findings(workload, template)
+    rolling = _at(workload, _ROLLING[workload["kind"]]) or {}
+    if not rolling.get("maxSurge") and not rolling.get("maxUnavailable"):
+        yield _broken(workload, "can never roll out", "allow a surge or an unavailable pod")
+
+
+def _drain_findings(workload: Manifest, template: Manifest) -> Iterator[Finding]:
+    """Whether running requests get the time that they need, in the way in which the engine gives it to them."""
+    spec, server = template["spec"], template["spec"]["containers"][0]
     pause = server.get("lifecycle", {}).get("preStop", {}).get("sleep", {}).get("seconds", 0)
-    drain = next(
+    flagged = next(
         (int(a.split("=")[1]) for a in server.get("args", []) if a.startswith("--shutdown-timeout=")), 0
     )
+    kind, _, stated = (_at(template, "metadata.annotations") or {}).get(DRAIN, "flag").partition(":")
+    drain = flagged if kind == "flag" else int(stated or 0)
     grace = spec.get("terminationGracePeriodSeconds", 30)
-    if not pause or not drain or grace <= pause + drain:
+    waits = kind != "wait" or pause > drain
+    if not pause or not drain or not waits or grace <= (pause if kind == "wait" else pause + drain):
         yield _broken(
             workload,
             f"cuts requests off: grace {grace} s, {pause} s + {drain} s needed",
             "raise the grace period",
         )
-    rolling = workload["spec"].get("strategy", {}).get("rollingUpdate", {})
-    if not rolling.get("maxSurge") and not rolling.get("maxUnavailable"):
-        yield _broken(workload, "can never roll out", "allow a surge or an unavailable pod")
 
 
 def _window(probe: Mapping[str, int]) -> int:

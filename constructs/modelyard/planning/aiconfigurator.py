@@ -16,6 +16,7 @@ from importlib.util import find_spec
 from typing import Any
 
 from modelyard.hardware.tables import yaml_table
+from modelyard.planning.parallelism import Parallelism
 from modelyard.planning.serving import Serving
 from modelyard.planning.throughput import Throughput, Workload, roofline, steady_batch
 
@@ -38,6 +39,8 @@ def measured(serving: Serving, workload: Workload | None = None) -> Throughput |
     system = table["systems"].get(serving.accelerator.name)
     if system is None or serving.release.engine != "vllm":
         return f"AIConfigurator has no measurements of {serving.release.engine} on {serving.accelerator.name}"
+    if serving.topology.split != Parallelism(serving.tensor_parallel) or serving.model.task != "generate":
+        return "AIConfigurator is asked for tensor parallelism and generation alone"
     if serving.model.speculative_decoding:
         return "AIConfigurator needs the share of accepted draft tokens, which nobody has measured yet"
     wanted = serving.arch.model_id

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import replace
 
 from modelyard.architecture import Architecture
@@ -18,52 +19,133 @@ FP8_CACHE = (8, 0)
 
 
 def runs_on(engine: str, accelerator: Accelerator) -> bool:
-    """Whether `engine` has code for `accelerator`: the Neuron plugin for trn2, the others for NVIDIA GPUs."""
-    return accelerator.name == "trn2" if engine == "vllm-neuron" else accelerator.vendor == "nvidia"
+    """Whether `engine` has code for `accelerator`: the Neuron plugin for trn2, llama-server for CPUs, all others for
+    NVIDIA GPUs."""
+    if engine == "vllm-neuron":
+        return accelerator.name == "trn2"
+    return accelerator.vendor == "nvidia" or (engine == "llama-server" and accelerator.vendor == "cpu")
 
 
 def engine_findings(
     model: Model, arch: Architecture, accelerator: Accelerator, engine: Release
 ) -> list[Finding]:
     """Every reason why `engine` cannot serve `model` on `accelerator` as its file says."""
-    findings = []
-    if arch.architecture not in engine.architectures:
-        findings.append(
-            Finding(
-                "ENG001",
-                f"{engine.engine} {engine.version} has no {arch.architecture}",
-                "use another engine or accelerator",
-                subject=model.name,
-                field=("accelerator",),
+    findings = [*_checkpoint_findings(model, arch, engine), *_security_findings(model, engine)]
+    for name, (field, asked) in _asked(model, arch).items():
+        if asked and name not in engine.supports:
+            findings.append(
+                Finding(
+                    "ENG001",
+                    f"{engine.engine} {engine.version} does not take {'.'.join(field)}",
+                    "leave it out, or use another engine",
+                    subject=model.name,
+                    field=field,
+                )
             )
-        )
-    if engine.engine == "vllm-neuron":
-        findings += _without_effect_on_neuron(model, engine)
     return [*findings, *number_format_findings(model, arch, accelerator, engine)]
 
 
-def _without_effect_on_neuron(model: Model, engine: Release) -> list[Finding]:
-    """Settings that the plugin has no flag for: the ledger would count what the server never hears of."""
-    settings = model.engine
-    asked = {
-        ("engine", "dtype"): settings.dtype != "auto",
-        ("engine", "kvCacheDtype"): settings.kv_cache_dtype != "auto",
-        ("engine", "enforceEager"): settings.enforce_eager,
-        ("features", "imagesPerPrompt"): model.features.images_per_prompt is not None,
-        ("adapters",): bool(model.adapters),
-        ("speculativeDecoding",): model.speculative_decoding is not None,
-    }
-    return [
-        Finding(
-            "ENG001",
-            f"{engine.engine} {engine.version} does not take {'.'.join(field)}",
-            "leave it out, or use a GPU",
-            subject=model.name,
-            field=field,
+def _checkpoint_findings(model: Model, arch: Architecture, engine: Release) -> Iterator[Finding]:
+    """A checkpoint that the engine has no code for, or that holds nothing that the file asks for."""
+    where = f"{engine.engine} {engine.version}"
+
+    def refused(message: str, fix: str, *field: str) -> Finding:
+        return Finding("ENG001", message, fix, subject=model.name, field=field)
+
+    if arch.architecture not in engine.architectures:
+        yield refused(
+            f"{where} has no {arch.architecture}", "use another engine or accelerator", "accelerator"
         )
-        for field, wanted in asked.items()
-        if wanted
-    ]
+    gguf = model.model.file is not None
+    if gguf and "gguf" not in engine.supports:
+        yield refused(
+            f"{where} does not read GGUF", "use engine llama-server, or the safetensors repository", "model"
+        )
+    if not gguf and "gguf" in engine.supports:
+        yield refused(
+            f"{where} reads GGUF files alone", "name the file in the repository: model.file", "model"
+        )
+    if model.task not in engine.tasks:
+        yield refused(
+            f"{where} does not {model.task}", f"use one of {', '.join(sorted(engine.tasks))}", "task"
+        )
+    if arch.encoder and model.task == "generate":
+        yield refused(f"{arch.model_id} generates no text", "set task to embed or rerank", "task")
+    drafts = model.speculative_decoding
+    if drafts and drafts.method == "mtp" and not arch.mtp_layers:
+        yield refused(
+            f"{arch.model_id} has no layers for multi-token prediction",
+            "use method ngram, or draft with a small model",
+            *("speculativeDecoding", "method"),
+        )
+    if model.engine.quantization != "auto" and arch.quantization and not arch.quantization.online:
+        yield refused(
+            f"{arch.model_id} is quantized with {arch.quantization.method} already",
+            "leave engine.quantization out, or name the 16-bit repository",
+            *("engine", "quantization"),
+        )
+    if engine.engine == "triton-tensorrtllm" and model.model.scheme != "efs":
+        yield refused(
+            "the TensorRT-LLM backend serves engines that were built for one GPU type",
+            "build them, put repository/ and tokenizer/ into the shared cache, and use efs://PATH",
+            "model",
+        )
+
+
+def _security_findings(model: Model, engine: Release) -> Iterator[Finding]:
+    if engine.below_floor:
+        yield Finding(
+            "SEC003",
+            f"{engine.engine} {engine.version} has a known hole, mended in {engine.floor}",
+            f"use {newest_release(engine.engine).version}, or leave engine.version out",
+            subject=model.name,
+            field=("engine", "version"),
+        )
+    if model.features.sleep:
+        yield Finding(
+            "SEC005",
+            "sleep mode opens endpoints without a key that stop the engine",
+            "leave features.sleep out; scale to zero instead",
+            subject=model.name,
+            field=("features", "sleep"),
+        )
+    if model.engine.env.get("VLLM_ALLOW_RUNTIME_LORA_UPDATING", "0").lower() in ("1", "true"):
+        yield Finding(
+            "SEC005",
+            "VLLM_ALLOW_RUNTIME_LORA_UPDATING lets every client load adapters into one replica",
+            "declare them under adapters: every replica has them",
+            subject=model.name,
+            field=("engine", "env", "VLLM_ALLOW_RUNTIME_LORA_UPDATING"),
+        )
+
+
+def _asked(model: Model, arch: Architecture) -> dict[str, tuple[tuple[str, ...], bool]]:
+    """What of the file needs support, by the names that releases list: its field, and whether it is asked for."""
+    settings, features = model.engine, model.features
+    drafts = model.speculative_decoding
+    return {
+        "adapters": (("adapters",), bool(model.adapters)),
+        "apiKey": (("access", "apiKey"), model.access.api_key is not None),
+        "batch": (("batch",), model.batch is not None),
+        "disaggregation": (("disaggregation",), model.disaggregation is not None),
+        "dtype": (("engine", "dtype"), settings.dtype != "auto"),
+        "enforceEager": (("engine", "enforceEager"), settings.enforce_eager),
+        "images": (
+            ("features", "imagesPerPrompt"),
+            arch.multimodal and features.images_per_prompt is not None,
+        ),
+        "kvCacheDtype": (("engine", "kvCacheDtype"), settings.kv_cache_dtype != "auto"),
+        "kvOffload": (("features", "kvOffload"), features.kv_offload is not None),
+        "parallelism": (("parallelism",), model.parallelism is not None),
+        "quantization": (("engine", "quantization"), settings.quantization != "auto"),
+        "reasoning": (("features", "reasoning"), features.reasoning),
+        "sleep": (("features", "sleep"), features.sleep),
+        "speculativeDecoding": (("speculativeDecoding",), drafts is not None),
+        "stream": (("cache",), model.cache_strategy == "s3-stream"),
+        "structuredOutputs": (("features", "structuredOutputs"), features.structured_outputs != "auto"),
+        "tools": (("features", "tools"), features.tools),
+        "trustRemoteCode": (("model", "trustRemoteCode"), model.model.trust_remote_code is not None),
+    }
 
 
 def number_format_findings(
@@ -92,6 +174,8 @@ def format_findings(
     """
     stored = arch.quantization
     have = accelerator.compute_capability
+    if accelerator.vendor == "cpu":
+        return []
     if accelerator.vendor != "nvidia":
         if stored is None:
             return []

@@ -5,9 +5,10 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from modelyard.findings import Finding
-from modelyard.hardware import accelerators
+from modelyard.hardware import accelerator_named, accelerators
 from modelyard.planning.admission import PodRequest
 from modelyard.planning.cost import Cost, plan_cost
+from modelyard.planning.packing import PodKind, pod_kind
 from modelyard.planning.placement import Placement, nearest_miss, place, pod_request
 from modelyard.planning.requests import known_architecture
 from modelyard.planning.serving import Serving, plan_serving
@@ -15,6 +16,7 @@ from modelyard.spec.environment import Environment
 from modelyard.spec.model import Model
 
 _COUNTS = (1, 2, 4, 8, 16)
+_USUAL_VCPU = 8
 
 
 @dataclass(frozen=True)
@@ -24,6 +26,11 @@ class Choice:
     serving: Serving
     pod: PodRequest
     placement: Placement
+
+    @property
+    def kind(self) -> PodKind:
+        """Its pods as the scheduler sees them."""
+        return pod_kind(self.pod, self.placement, self.serving.nodes)
 
 
 def choose(model: Model, environment: Environment) -> Choice | list[Finding]:
@@ -42,19 +49,19 @@ def choose(model: Model, environment: Environment) -> Choice | list[Finding]:
         ]
     if model.accelerator.type == "auto":
         return _cheapest(model, environment)
-    if model.accelerator.type not in accelerators():
+    kind = accelerator_named(model.accelerator.type)
+    if kind is None:
         return [
             Finding(
                 "HW001",
                 f"unknown accelerator '{model.accelerator.type}'",
-                f"use auto or one of {', '.join(accelerators())}",
+                f"use auto, none or one of {', '.join(accelerators())}",
                 subject=model.name,
                 field=("accelerator",),
             )
         ]
-    serving = plan_serving(
-        model, accelerators()[model.accelerator.type], model.accelerator.count or 1, environment.region
-    )
+    count = model.accelerator.count or (_USUAL_VCPU if kind.vendor == "cpu" else 1)
+    serving = plan_serving(model, kind, count, environment.region)
     if isinstance(serving, list):
         return serving
     return _in_some_pool(serving, environment)
@@ -79,6 +86,10 @@ def _in_some_pool(serving: Serving, environment: Environment) -> Choice | list[F
             )
         ]
     request = pod_request(serving)
+    if serving.nodes > 1 and not any(environment.pools[name].fabric == "efa" for name in pools):
+        return [_no_fabric(serving, pools)]
+    if serving.nodes > 1:
+        pools = [name for name in pools if environment.pools[name].fabric == "efa"]
     placements = [place(request, name, environment) for name in pools]
     admitted = [placement for placement in placements if placement.instance_types]
     if admitted:
@@ -88,13 +99,28 @@ def _in_some_pool(serving: Serving, environment: Environment) -> Choice | list[F
     return [
         Finding(
             "CAP003",
-            f"no instance type of pool {' or '.join(pools)} admits {serving.count} {wanted}, "
+            f"no instance type of pool {' or '.join(pools)} admits {request.accelerators} {_units(wanted)}, "
             f"{request.cpu_milli / 1000:g} CPU and {request.memory}: {missed}",
             "widen the pool's instanceTypes or limit, or ask for fewer accelerators",
             subject=model.name,
             field=("accelerator",),
         )
     ]
+
+
+def _units(accelerator: str) -> str:
+    return "vCPU" if accelerator == "none" else accelerator
+
+
+def _no_fabric(serving: Serving, pools: list[str]) -> Finding:
+    return Finding(
+        "NET001",
+        f"{serving.count} {serving.accelerator.name} are {serving.nodes} nodes, and pool {' or '.join(pools)} has no fabric "
+        "between them",
+        "set the pool's fabric to efa, or ask for no more accelerators than a node has",
+        subject=serving.model.name,
+        field=("accelerator",),
+    )
 
 
 def _price(placement: Placement, environment: Environment) -> float:

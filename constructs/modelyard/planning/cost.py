@@ -93,7 +93,7 @@ class Lodger:
 
 def nodes_for(replicas: int, *, accelerators: int, per_node: int, zones: int) -> int:
     """Nodes for `replicas`, packed as densely as spreading them over `zones` allows."""
-    packed = -(-replicas // max(1, per_node // accelerators))
+    packed = -(-replicas // max(1, per_node // accelerators)) * -(-accelerators // per_node)
     return max(packed, min(replicas, zones))
 
 
@@ -199,7 +199,12 @@ def pool_costs(lodgers: Iterable[Lodger]) -> tuple[PoolCost, ...]:
 
 def _pool_cost(pool: str, instance_type: str, lodgers: list[Lodger]) -> PoolCost:
     per_node = lodgers[0].placement.cheapest.accelerator_count
-    wanted = [lodger.accelerators for lodger in lodgers for _ in range(lodger.replicas)]
+    wanted = [
+        size
+        for lodger in lodgers
+        for _ in range(lodger.replicas)
+        for size in _on_nodes(lodger.accelerators, per_node)
+    ]
     spread = max(min(lodger.replicas, lodger.cost.zones) for lodger in lodgers)
     nodes = max(packed_nodes(wanted, per_node), spread)
     price = min((t.cost.node_price for t in lodgers if t.cost.node_price is not None), default=None)
@@ -211,6 +216,11 @@ def _pool_cost(pool: str, instance_type: str, lodgers: list[Lodger]) -> PoolCost
         idle_accelerators=nodes * per_node - sum(wanted),
         floor=0.0 if not nodes else None if price is None else nodes * price,
     )
+
+
+def _on_nodes(accelerators: int, per_node: int) -> list[int]:
+    """A replica's accelerators on each of its nodes."""
+    return [min(per_node, accelerators - taken) for taken in range(0, accelerators, per_node)]
 
 
 def packed_nodes(accelerators: Iterable[int], per_node: int) -> int:

@@ -6,7 +6,7 @@ import math
 from collections.abc import Iterator
 
 from modelyard.findings import Finding
-from modelyard.hardware import accelerators, instance_types
+from modelyard.hardware import accelerator_named, accelerators, instance_types
 from modelyard.planning.placement import launchable
 from modelyard.spec.environment import Environment, Pool
 from modelyard.spec.loading import Catalogue
@@ -45,11 +45,11 @@ def environment_findings(environment: Environment, catalogue: Catalogue) -> Iter
 
 def _pool_findings(name: str, pool: Pool, environment: Environment, subject: str) -> Iterator[Finding]:
     field = ("pools", name)
-    if pool.accelerator not in accelerators():
+    if accelerator_named(pool.accelerator) is None:
         yield Finding(
             "HW001",
             f"pool {name}: unknown accelerator '{pool.accelerator}'",
-            f"use one of {', '.join(accelerators())}",
+            f"use one of {', '.join(accelerators())}, or none for CPUs",
             subject=subject,
             field=(*field, "accelerator"),
         )

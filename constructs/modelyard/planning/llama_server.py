@@ -9,7 +9,7 @@ from modelyard.planning.activation import peak_activation
 from modelyard.planning.fit import longest_length
 from modelyard.planning.memory import MemoryLedger, MemoryRequest
 from modelyard.planning.parallelism import Parallelism
-from modelyard.planning.weights import weights_of_layers
+from modelyard.planning.weights import weights_of_layers, weights_per_accelerator
 
 
 def offload_ledger(request: MemoryRequest, gpu_layers: int) -> MemoryLedger:
@@ -39,6 +39,26 @@ def offload_ledger(request: MemoryRequest, gpu_layers: int) -> MemoryLedger:
     left = budget - weights - compute - other
     alone = replace(request, split=Parallelism())
     return MemoryLedger(alone, total, budget, weights, none, compute, other, none, none, left, layers)
+
+
+def cpu_ledger(request: MemoryRequest) -> MemoryLedger:
+    """Ledger of a server without a GPU: host memory holds all weights, the caches of all slots and the compute buffers."""
+    arch, facts = request.arch, request.facts
+    total = request.accelerator.usable * request.split.ranks
+    budget = total * request.gpu_memory_utilization
+    weights = weights_per_accelerator(arch)
+    buffers = peak_activation(
+        arch,
+        facts,
+        Parallelism(),
+        batched_tokens=request.max_num_batched_tokens,
+        sequences=request.max_num_batched_tokens,
+    )
+    none = Memory(0)
+    alone = replace(request, split=Parallelism())
+    left = budget - weights - buffers
+    layers = range(arch.layers)
+    return MemoryLedger(alone, total, budget, weights, none, buffers, none, none, none, left, layers)
 
 
 def longest_context(ledger: MemoryLedger, limit: int) -> int:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from functools import cached_property, lru_cache
 
-from modelyard.architecture import Architecture
+from modelyard.architecture import Architecture, modules
 from modelyard.engines import MemoryFacts
 from modelyard.hardware import Accelerator, Memory
 from modelyard.planning.activation import peak_activation
@@ -21,13 +21,17 @@ HOPPER = (9, 0)
 
 NOTHING = Memory(0)
 
+# Layers that add their ranks' results up: each rank has a part of the inputs and all outputs.
+_ROW_PARALLEL = ("o_proj", "down_proj", "out_proj")
+
 
 @dataclass(frozen=True)
 class MemoryRequest:
     """One way to run a model. `split.tensor` counts logical cores on Neuron (see `Accelerator.cores`).
 
     `adapter_rank` and `adapter_count`: LoRA slots. `speculative_tokens` are drafted a step, with the
-    model's own layers for multi-token prediction if `own_drafts`. `draft`: weights of a draft model beside it. `image_limit`: images of a request, None for the engine's own. `largest_image`:
+    model's own layers for multi-token prediction if `own_drafts`. `draft`: weights of a draft model beside it,
+    whose cache is that of `draft_layers` of the model's own. `image_limit`: images of a request, None for the engine's own. `largest_image`:
     tokens of one, None for the tower's own most.
     """
 
@@ -45,6 +49,7 @@ class MemoryRequest:
     speculative_tokens: int = 0
     own_drafts: bool = False
     draft: Memory = NOTHING
+    draft_layers: int = 0
     image_limit: int | None = None
     largest_image: int | None = None
 
@@ -88,7 +93,7 @@ class MemoryLedger:
             pipeline=request.split.pipeline,
             layers=self.layers,
             rules=request.facts.cache,
-            draft_layers=request.arch.mtp_layers if request.own_drafts else 0,
+            draft_layers=request.arch.mtp_layers if request.own_drafts else request.draft_layers,
             speculative_tokens=request.speculative_tokens,
         )
 
@@ -211,11 +216,21 @@ def _graph_sizes(max_num_seqs: int, speculative_tokens: int = 0) -> int:
 
 
 def _adapters(request: MemoryRequest) -> Memory:
-    """LoRA slots: A and B matrices of every linear layer, at the largest rank, in 16 bit; B is split, A is not."""
-    arch = request.arch
-    q = arch.heads * arch.head_dim
-    kv = arch.kv_heads * arch.head_dim
-    inputs = 3 * arch.hidden + q + 2 * arch.hidden + arch.intermediate
-    outputs = q + 2 * kv + arch.hidden + 2 * arch.intermediate + arch.hidden
-    per_rank = inputs + outputs / request.split.tensor
-    return Memory.bytes(request.adapter_count * request.adapter_rank * arch.layers * per_rank * 2)
+    """LoRA slots: matrices A and B beside every linear layer, at the largest rank, in 16 bit.
+
+    A column-parallel layer keeps A whole and splits B over the ranks, a row-parallel one the other way round; experts have
+    slots each (vllm/lora/layers, create_lora_weights).
+    """
+    if not request.adapter_count:
+        return NOTHING
+    tensor = request.split.tensor
+    width = 0.0
+    for module in modules(request.arch):
+        if module.layer is None or not module.quantizable or module.kind != "text":
+            continue
+        split = 1 if module.split == "whole" else tensor
+        rows = module.name.endswith(_ROW_PARALLEL)
+        width += module.copies * (
+            module.inputs / split + module.outputs if rows else module.inputs + module.outputs / split
+        )
+    return Memory.bytes(request.adapter_count * request.adapter_rank * width * 2)

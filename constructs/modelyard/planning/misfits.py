@@ -8,6 +8,7 @@ from modelyard.findings import Finding, Severity
 from modelyard.hardware import Accelerator, accelerators, types_with
 from modelyard.planning.capability import number_format_findings
 from modelyard.planning.fit import Fit, fit_findings, longest_length, weights_beyond_budget
+from modelyard.planning.llama_server import cpu_ledger, longest_context, offload_ledger
 from modelyard.planning.memory import MemoryLedger, memory_ledger
 from modelyard.planning.parallelism import Parallelism, split_problem
 from modelyard.planning.requests import engine_for, memory_request
@@ -54,7 +55,8 @@ def context_does_not_fit(
     need = ledger.kv_need(wanted) * settings.concurrency
     times = f" for {settings.concurrency} requests" if settings.concurrency > 1 else ""
     ways = [f"a length of {longest}"] if longest >= LEAST_MAX_MODEL_LEN else []
-    if settings.kv_cache_dtype == "auto" and ledger.request.facts.kv_cap_fraction is None:
+    whole = ledger.request.facts.engine == "vllm"
+    if settings.kv_cache_dtype == "auto" and whole:
         half = memory_ledger(replace(ledger.request, kv_cache_dtype="fp8"))
         reach = longest_length(lambda _: half, ledger.request.arch.max_position, at_once=settings.concurrency)
         ways.append(f"kvCacheDtype fp8 (up to {reach})" if reach < wanted else "kvCacheDtype fp8")
@@ -75,7 +77,7 @@ def _ways_out(model: Model, ledger: MemoryLedger, count: int, wanted: int, regio
     others = sorted((a for a in accelerators().values() if a.vendor == here.vendor), key=lambda a: a.usable)
     more = [(here, n) for n in (2, 4, 8, 16) if n > count]
     larger = [(a, n) for a in others if a.usable > here.usable for n in (1, 2, 4, 8)]
-    ways = _utilization(model, ledger, wanted)
+    ways = _utilization(model, ledger, wanted) if ledger.request.facts.engine != "llama-server" else []
     for options in (more, larger):
         found = next(
             (_offer(a, n, region) for a, n in options if _would_fit(model, ledger, a, n, wanted)), None
@@ -117,9 +119,17 @@ def _would_fit(model: Model, ledger: MemoryLedger, accelerator: Accelerator, cou
     arch = ledger.request.arch
     sold = any(t.accelerator_count >= count for t in types_with(accelerator.name))
     engine = engine_for(model, accelerator)
-    if not sold or split_problem(arch, Parallelism(count * accelerator.cores)) or isinstance(engine, Finding):
+    if not sold or isinstance(engine, Finding):
+        return False
+    if engine.engine != "llama-server" and split_problem(arch, Parallelism(count * accelerator.cores)):
         return False
     if number_format_findings(model, arch, accelerator, engine):
         return False
-    other = memory_ledger(memory_request(model, arch, accelerator, count, engine, wanted))
+    if engine.engine == "llama-server":
+        asked = memory_request(model, arch, accelerator, Parallelism(pipeline=count), engine, wanted)
+        whole = cpu_ledger(asked) if accelerator.vendor == "cpu" else offload_ledger(asked, -1)
+        return longest_context(whole, wanted) >= wanted
+    other = memory_ledger(
+        memory_request(model, arch, accelerator, Parallelism(count * accelerator.cores), engine, wanted)
+    )
     return other.holds(wanted, model.engine.concurrency)

@@ -7,7 +7,7 @@ from dataclasses import replace
 
 from modelyard.engines import Release, check_flags, newest_release, parsers_for
 from modelyard.findings import Finding
-from modelyard.hardware import accelerators
+from modelyard.hardware import accelerator_named
 from modelyard.planning.fit import Fit, fit_warnings
 from modelyard.planning.records import ModelPlan
 from modelyard.planning.requests import engine_for
@@ -30,7 +30,7 @@ def reference_findings(model: Model, environment: Environment) -> Iterator[Findi
 
 def likely_release(model: Model) -> Release:
     """The release whose flags a model that cannot run is checked against, so that all problems show in one run."""
-    accelerator = accelerators().get(model.accelerator.type)
+    accelerator = accelerator_named(model.accelerator.type)
     found = engine_for(model, accelerator) if accelerator else None
     return found if isinstance(found, Release) else newest_release("vllm")
 
@@ -47,7 +47,7 @@ def flag_findings(model: Model, release: Release) -> Iterator[Finding]:
 
 
 def parser_findings(model: Model, serving: Serving) -> Iterator[Finding]:
-    parsers = parsers_for(serving.arch.model_id, serving.arch.model_type)
+    parsers = parsers_for(serving.arch.model_id, serving.arch.model_type, serving.release.engine)
     for wanted, parser, feature in (
         (model.features.tools, parsers.tools, "tools"),
         (model.features.reasoning, parsers.reasoning, "reasoning"),
@@ -62,13 +62,47 @@ def parser_findings(model: Model, serving: Serving) -> Iterator[Finding]:
             )
 
 
+# Percent of the KV cache beyond which the engine preempts rather than reports.
+_FULL_CACHE = 95
+
+
+def scaling_findings(model: Model) -> Iterator[Finding]:
+    """Targets that are never reached, models that nothing wakes, and schedules that ask for more than there may be."""
+    scaling, replicas = model.scaling, model.replicas
+    if model.autoscaled and scaling.metric == "kv-cache" and scaling.target > _FULL_CACHE:
+        yield Finding(
+            "HPA001",
+            f"the KV cache is full at 100 percent and requests queue before: a target of {scaling.target} is not reached",
+            f"use {_FULL_CACHE} or less",
+            subject=model.name,
+            field=("scaling", "target"),
+        )
+    if not replicas.min and not scaling.schedule and scaling.activator is None:
+        yield Finding(
+            "ZERO001",
+            "nothing wakes a model without replicas: it has no metrics to scale by",
+            "give scaling.schedule, or scaling.activator: gateway, or at least one replica",
+            subject=model.name,
+            field=("replicas",),
+        )
+    for number, hours in enumerate(scaling.schedule):
+        if not model.autoscaled or hours.replicas > replicas.max:
+            yield Finding(
+                "HPA001",
+                f"the schedule keeps {hours.replicas} replicas, replicas go from {replicas.min} to {replicas.max}",
+                f"give replicas a range up to {hours.replicas} or more",
+                subject=model.name,
+                field=("scaling", "schedule", number, "replicas"),
+            )
+
+
 def advice(planned: ModelPlan) -> Iterator[Finding]:
     """Warnings about one model that can run."""
     model, placement, serving = planned.model, planned.placement, planned.serving
     for found in fit_warnings(Fit(serving.ledger, serving.max_model_len, serving.max_model_len)):
         field = ("model",) if found.field == ("model",) else ("engine", "maxModelLen")
         yield replace(found, subject=model.name, field=field)
-    if model.replicas.min == 1 and model.availability is None:
+    if model.replicas.min == 1 and model.availability is None and not model.batch:
         yield Finding(
             "AVAIL001",
             "one replica is an outage at every disruption",

@@ -28,6 +28,8 @@ class PodKind:
     node: int
     asks: tuple[int, ...]
     offers: tuple[int, ...]
+    pods: int = 1
+    """Pods of one replica, which start together or not at all."""
 
     @property
     def size(self) -> int:
@@ -44,7 +46,7 @@ Population = Mapping[PodKind, int]
 """Pods of each kind in one pool, when every model runs all its replicas."""
 
 
-def pod_kind(request: PodRequest, placement: Placement) -> PodKind:
+def pod_kind(request: PodRequest, placement: Placement, pods: int = 1) -> PodKind:
     """The kind of a model's pods.
 
     Raises:
@@ -57,6 +59,7 @@ def pod_kind(request: PodRequest, placement: Placement) -> PodKind:
         placement.cheapest.accelerator_count,
         request.amounts,
         placement.room.amounts,
+        pods,
     )
 
 
@@ -71,7 +74,8 @@ def limit_for_surge(kind: PodKind, population: Population) -> int:
     One surge is counted, not one for each model: models that roll out at the same time wait for each other. Whichever
     new pod runs becomes ready, an old one goes, and the rollout ends; with no new pod running, each of them fits.
     """
-    return max(limit_for_all(population), _limit_for(kind, population, population.get(kind, 0)))
+    grown = {**population, kind: population.get(kind, 0) + kind.pods - 1}
+    return max(limit_for_all(population), _limit_for(kind, grown, grown[kind]))
 
 
 def _limit_for(kind: PodKind, population: Population, twins: int) -> int:

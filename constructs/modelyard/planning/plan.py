@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator, Mapping
 
 from modelyard.engines import parsers_for
+from modelyard.engines.settings import KvRole
 from modelyard.findings import Finding
 from modelyard.planning.choice import Choice, choice_cost, choose
 from modelyard.planning.environment_checks import environment_findings
@@ -16,8 +17,8 @@ from modelyard.planning.model_checks import (
     likely_release,
     parser_findings,
     reference_findings,
+    scaling_findings,
 )
-from modelyard.planning.packing import pod_kind
 from modelyard.planning.pool_checks import (
     Occupancy,
     limit_findings,
@@ -53,24 +54,28 @@ def plan(
     models = {
         name: _overridden(model, environment.overrides.get(name)) for name, model in catalogue.models.items()
     }
-    for name, model in sorted(models.items()):
-        problems += reference_findings(model, environment)
+    workloads = dict(sorted(_workloads(models)))
+    for name, (model, role) in workloads.items():
+        if role != "prefill":
+            problems += [*reference_findings(model, environment), *scaling_findings(model)]
         chosen = choose(model, environment)
         if isinstance(chosen, Choice):
             choices[name] = chosen
-            problems += [
-                *flag_findings(model, chosen.serving.release),
-                *parser_findings(model, chosen.serving),
-            ]
-        else:
+            if role != "prefill":
+                problems += [
+                    *flag_findings(model, chosen.serving.release),
+                    *parser_findings(model, chosen.serving),
+                ]
+        elif role != "prefill":
             problems += [*chosen, *flag_findings(model, likely_release(model))]
-    occupied = occupancies(choices, {name: model.replicas.max for name, model in models.items()})
+    occupied = occupancies(choices, {name: model.replicas.max for name, (model, _) in workloads.items()})
     plans = []
     for name, choice in choices.items():
-        planned = _complete(models[name], choice, environment, occupied[choice.placement.pool_name])
+        model, role = workloads[name]
+        planned = _complete(model, role, choice, environment, occupied[choice.placement.pool_name])
         if isinstance(planned, ModelPlan):
             plans.append(planned)
-            problems += advice(planned)
+            problems += advice(planned) if role != "prefill" else ()
         else:
             problems.append(planned)
     problems += [
@@ -79,12 +84,29 @@ def plan(
         *waste_findings(plans),
     ]
     quotas = quota_needs(
-        ((p.placement, p.cost.nodes_ceiling + p.rollout.max_surge) for p in plans), environment.quotas
+        ((p.placement, p.cost.nodes_ceiling + p.rollout.max_surge * p.serving.nodes) for p in plans),
+        environment.quotas,
     )
     problems += [quota_finding(need, environment) for need in quotas if need.short]
     placed = [located(finding, catalogue, source) for finding in problems]
     open_findings, acknowledged = judge(placed, environment)
     return Plan(environment, tuple(plans), quotas, open_findings, acknowledged)
+
+
+def _workloads(models: Mapping[str, Model]) -> Iterator[tuple[str, tuple[Model, KvRole]]]:
+    """Name of every set of like replicas to its model, with these replicas, and its part in a request."""
+    for name, model in models.items():
+        if model.disaggregation is None:
+            yield name, (model, "both")
+            continue
+        yield name, (model, "decode")
+        yield (
+            f"{name}-prefill",
+            (
+                model.model_copy(update={"replicas": model.disaggregation.prefill}),
+                "prefill",
+            ),
+        )
 
 
 def _overridden(model: Model, override: Override | None) -> Model:
@@ -97,10 +119,10 @@ def _overridden(model: Model, override: Override | None) -> Model:
 
 
 def _complete(
-    model: Model, choice: Choice, environment: Environment, occupancy: Occupancy
+    model: Model, role: KvRole, choice: Choice, environment: Environment, occupancy: Occupancy
 ) -> ModelPlan | Finding:
     serving, pool = choice.serving, choice.placement.pool
-    surge_limit = occupancy.surge_limits[pod_kind(choice.pod, choice.placement)]
+    surge_limit = occupancy.surge_limits[choice.kind]
     rollout = plan_rollout(
         wanted=model.rollout.strategy,
         replicas=model.replicas.min,
@@ -134,6 +156,7 @@ def _complete(
         rollout=rollout,
         startup=plan_startup(serving, model.startup.budget),
         cost=choice_cost(choice, model, environment),
-        parsers=parsers_for(serving.arch.model_id, serving.arch.model_type),
+        parsers=parsers_for(serving.arch.model_id, serving.arch.model_type, serving.release.engine),
+        role=role,
         token_secret=token if model.model.scheme == "hf" else None,
     )

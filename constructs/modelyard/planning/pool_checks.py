@@ -11,7 +11,7 @@ from modelyard.findings import Finding
 from modelyard.hardware import InstanceType
 from modelyard.hardware.zones import offering_zones, region_zones, surely_offered
 from modelyard.planning.choice import Choice
-from modelyard.planning.packing import PodKind, limit_for_all, limit_for_surge, pod_kind
+from modelyard.planning.packing import PodKind, limit_for_all, limit_for_surge
 from modelyard.planning.quota import QuotaNeed
 from modelyard.planning.records import ModelPlan
 from modelyard.spec.environment import Environment
@@ -27,6 +27,8 @@ class Tenant:
 
     def __str__(self) -> str:
         """`qwen 4`, or `llama 2 × 4 on nodes of 8` where a pod takes part of a node or more than one accelerator."""
+        if self.kind.pods > 1:
+            return f"{self.model} {self.replicas} × {self.kind.pods} nodes of {self.kind.node}"
         if self.kind.node == 1:
             return f"{self.model} {self.replicas}"
         nodes = f" on nodes of {self.kind.node}" if self.kind.node != self.kind.size else ""
@@ -48,7 +50,7 @@ def occupancy(tenants: Iterable[Tenant]) -> Occupancy:
     those = tuple(sorted(tenants, key=lambda tenant: tenant.model))
     population: Counter[PodKind] = Counter()
     for tenant in those:
-        population[tenant.kind] += tenant.replicas
+        population[tenant.kind] += tenant.replicas * tenant.kind.pods
     surges = {kind: limit_for_surge(kind, population) for kind in population}
     return Occupancy(those, limit_for_all(population), MappingProxyType(surges))
 
@@ -57,7 +59,7 @@ def occupancies(choices: Mapping[str, Choice], replicas: Mapping[str, int]) -> d
     """Every used pool's occupancy; `replicas` is the most that each model may have."""
     tenants: dict[str, list[Tenant]] = {}
     for name, choice in choices.items():
-        tenant = Tenant(name, pod_kind(choice.pod, choice.placement), replicas[name])
+        tenant = Tenant(name, choice.kind, replicas[name])
         tenants.setdefault(choice.placement.pool_name, []).append(tenant)
     return {pool: occupancy(those) for pool, those in tenants.items()}
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from modelyard.engines import Parsers
+from modelyard.engines.settings import KvRole
 from modelyard.findings import Finding, Severity
 from modelyard.planning.admission import PodRequest
 from modelyard.planning.cost import CapacityCost, Cost, Lodger, PoolCost, pool_costs, sum_of_costs
@@ -31,10 +32,12 @@ class ModelPlan:
     cost: Cost
     parsers: Parsers
     token_secret: str | None
+    role: KvRole = "both"
 
     @property
     def name(self) -> str:
-        return self.model.name
+        """The model's name; `NAME-prefill` for the replicas that only read prompts."""
+        return f"{self.model.name}-prefill" if self.role == "prefill" else self.model.name
 
     @property
     def load_strategy(self) -> LoadStrategy:
@@ -48,7 +51,7 @@ class ModelPlan:
 
     @property
     def throughput(self) -> Throughput:
-        """Tokens a second of one replica: the bound of its hardware."""
+        """Tokens a second of one replica: the bound of its hardware. Vectors or scores count as one token of output."""
         return roofline(self.serving)
 
 

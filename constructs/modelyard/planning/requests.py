@@ -5,15 +5,17 @@ from __future__ import annotations
 from dataclasses import replace
 
 from modelyard.architecture import Architecture, UnreadableConfig, architectures, read_config
+from modelyard.architecture.quantization import GGUF_BITS
 from modelyard.engines import Release, newest_release, release
 from modelyard.engines.release import EngineName
 from modelyard.findings import Finding
 from modelyard.hardware import Accelerator
 from modelyard.planning.activation import largest_image
 from modelyard.planning.capability import runs_on
-from modelyard.planning.memory import MemoryLedger, MemoryRequest, memory_ledger
+from modelyard.planning.drafts import draft_head, draft_memory
+from modelyard.planning.memory import NOTHING, MemoryLedger, MemoryRequest, memory_ledger
 from modelyard.planning.parallelism import Parallelism
-from modelyard.spec.model import Model
+from modelyard.spec.model import Engine, Model, Weights
 
 LEAST_TOKENS_OF_A_SEQUENCE = 512
 """Prompt and answer of a short exchange. A full batch whose sequences cannot even hold that is preempted all the time."""
@@ -26,8 +28,10 @@ def known_architecture(model: Model) -> Architecture | Finding:
     """Architecture facts of `model`: from the config.json that its file names, or from the table."""
     if model.model.config is not None:
         try:
-            read = read_config(model.model.config, model_id=model.model.repository)
-            return replace(read, source="the config.json that the model file names")
+            read = read_config(
+                model.model.config, model_id=model.model.repository, quantization=_loaded_quantization(model)
+            )
+            return replace(_marked(model, read), source="the config.json that the model file names")
         except UnreadableConfig as problem:
             return Finding(
                 "MODEL002",
@@ -38,7 +42,7 @@ def known_architecture(model: Model) -> Architecture | Finding:
             )
     wanted = model.model.architecture or model.model.repository
     if (arch := architectures().get(wanted)) is not None:
-        return arch
+        return _as_loaded(model, arch)
     field = ("model", "architecture") if model.model.architecture else ("model",)
     return Finding(
         "MODEL001",
@@ -50,6 +54,45 @@ def known_architecture(model: Model) -> Architecture | Finding:
     )
 
 
+def _loaded_quantization(model: Model) -> str | None:
+    """What becomes of a 16-bit checkpoint: a GGUF file's own type, or what the engine makes of it while it loads."""
+    if model.model.file:
+        return f"gguf {gguf_type(model.model.file)}"
+    return {"fp8": "fp8", "int8": "int8", "auto": None}[model.engine.quantization]
+
+
+def gguf_type(file: str) -> str:
+    """The type in a file's name, such as Q4_K_M in `model-q4_k_m-00001-of-00002.gguf`; the name's end where none is."""
+    upper = file.upper()
+    known = sorted((kind for kind in GGUF_BITS if kind in upper), key=len)
+    return known[-1] if known else upper.removesuffix(".GGUF").rpartition("-")[2]
+
+
+def _as_loaded(model: Model, arch: Architecture) -> Architecture | Finding:
+    """`arch` in the format that the file or the engine's settings give its weights."""
+    wanted = _loaded_quantization(model)
+    if wanted is None or (arch.quantization and not model.model.file):
+        return arch
+    config = {**architectures().config(arch.model_id)}
+    config.pop("quantization_config", None)
+    try:
+        read = read_config(config, model_id=arch.model_id, quantization=wanted)
+    except UnreadableConfig as problem:
+        field = ("model", "file") if model.model.file else ("engine", "quantization")
+        return Finding(
+            "MODEL002", str(problem), "use another file or format", subject=model.name, field=field
+        )
+    return replace(_marked(model, read), gated=arch.gated, source=arch.source)
+
+
+def _marked(model: Model, arch: Architecture) -> Architecture:
+    """`arch` with the mark of what is quantized while it is loaded."""
+    if arch.quantization is None or model.model.file or (model.model.config or {}).get("quantization_config"):
+        return arch
+    online = model.engine.quantization != "auto"
+    return replace(arch, quantization=replace(arch.quantization, online=online))
+
+
 def images_per_prompt(model: Model, arch: Architecture) -> int | None:
     """Images that a prompt may hold: what the file says, else one; None for a model of text."""
     if not arch.multimodal:
@@ -58,18 +101,25 @@ def images_per_prompt(model: Model, arch: Architecture) -> int | None:
     return 1 if stated is None else stated
 
 
+def engine_name(model: Model, accelerator: Accelerator) -> EngineName:
+    """The engine that the file names, or the one for its format and accelerator."""
+    if model.engine.name == "triton":
+        return "triton-tensorrtllm" if model.engine.backend == "tensorrtllm" else "triton"
+    if model.engine.name != "auto":
+        return model.engine.name
+    if model.model.file or accelerator.vendor == "cpu":
+        return "llama-server"
+    return "vllm" if accelerator.vendor == "nvidia" else "vllm-neuron"
+
+
 def engine_for(model: Model, accelerator: Accelerator) -> Release | Finding:
     """The engine release that serves `model` on `accelerator`."""
-    name: EngineName
-    if model.engine.name == "auto":
-        name = "vllm" if accelerator.vendor == "nvidia" else "vllm-neuron"
-    else:
-        name = model.engine.name
+    name = engine_name(model, accelerator)
     if not runs_on(name, accelerator):
         return Finding(
             "ENG001",
             f"engine {name} does not run on {accelerator.name}",
-            "vllm runs on NVIDIA GPUs, vllm-neuron on trn2",
+            "vllm-neuron runs on trn2, llama-server on GPUs and CPUs, the others on NVIDIA GPUs",
             subject=model.name,
             field=("engine", "name") if model.engine.name != "auto" else ("accelerator",),
         )
@@ -84,18 +134,57 @@ def engine_for(model: Model, accelerator: Accelerator) -> Release | Finding:
     return found
 
 
+def draft_architecture(model: Model) -> Architecture | Finding | None:
+    """Architecture facts of the small model that drafts; None where no other model does, or only a head of one layer."""
+    drafts = model.speculative_decoding
+    if drafts is None or drafts.model is None or drafts.method != "draft":
+        return None
+    as_model = model.model_copy(
+        update={
+            "model": Weights(
+                uri=drafts.model.uri, architecture=drafts.model.architecture, config=drafts.model.config
+            ),
+            "engine": Engine(),
+        }
+    )
+    found = known_architecture(as_model)
+    return (
+        replace(found, field=("speculativeDecoding", *found.field)) if isinstance(found, Finding) else found
+    )
+
+
+# Sequences of llama-server, each of which keeps its cache for itself; its own default serves one at a time.
+_SLOTS = 4
+
+
 def memory_request(
-    model: Model, arch: Architecture, accelerator: Accelerator, count: int, engine: Release, length: int
+    model: Model,
+    arch: Architecture,
+    accelerator: Accelerator,
+    split: Parallelism,
+    engine: Release,
+    length: int,
 ) -> MemoryRequest:
     settings = model.engine
     batched, seqs = engine.memory.batch_defaults(accelerator)
     batched = settings.max_num_batched_tokens or batched
+    if engine.engine == "llama-server":
+        seqs = _SLOTS
+    if arch.encoder:  # a text is read at once
+        batched = max(batched, length)
     seqs = min(settings.max_num_seqs or seqs, batched)
+    drafts = model.speculative_decoding
+    small = draft_architecture(model)
+    draft, layers = NOTHING, 0
+    if isinstance(small, Architecture):
+        draft, layers = draft_memory(arch, small, split)
+    elif drafts and drafts.method.startswith("eagle"):
+        draft, layers = draft_head(arch, split), 1
     return MemoryRequest(
         arch=arch,
         accelerator=accelerator,
         facts=engine.memory,
-        split=Parallelism(count * accelerator.cores),
+        split=split,
         gpu_memory_utilization=settings.gpu_memory_utilization,
         max_num_seqs=seqs,
         max_num_batched_tokens=batched,
@@ -103,7 +192,10 @@ def memory_request(
         enforce_eager=settings.enforce_eager,
         adapter_rank=max((adapter.rank for adapter in model.adapters), default=0),
         adapter_count=len(model.adapters),
-        speculative_tokens=model.speculative_decoding.tokens if model.speculative_decoding else 0,
+        speculative_tokens=drafts.tokens if drafts else 0,
+        own_drafts=drafts is not None and drafts.method == "mtp",
+        draft=draft,
+        draft_layers=layers,
         image_limit=images_per_prompt(model, arch),
         largest_image=largest_image(arch, length),
     )

@@ -7,10 +7,11 @@ from dataclasses import dataclass
 from modelyard.architecture import Architecture
 from modelyard.engines import Release
 from modelyard.findings import Finding
-from modelyard.hardware import Accelerator, Memory, types_with
+from modelyard.hardware import Accelerator, Memory
 from modelyard.planning.activation import largest_image
 from modelyard.planning.capability import BFLOAT16, engine_findings
 from modelyard.planning.fit import Fit, longest_length
+from modelyard.planning.llama_server import cpu_ledger, longest_context, most_layers, offload_ledger
 from modelyard.planning.memory import MemoryLedger, memory_ledger
 from modelyard.planning.misfits import (
     LEAST_LENGTH,
@@ -18,33 +19,50 @@ from modelyard.planning.misfits import (
     settings_findings,
     weights_do_not_fit,
 )
-from modelyard.planning.parallelism import Parallelism, allowed_splits, split_problem
+from modelyard.planning.parallelism import Parallelism
 from modelyard.planning.requests import (
+    draft_architecture,
     engine_for,
     known_architecture,
     memory_request,
     with_sustainable_batch,
 )
+from modelyard.planning.topology import Topology, topology
 from modelyard.spec.model import LEAST_MAX_MODEL_LEN, Model
 
 
 @dataclass(frozen=True)
 class Serving:
-    """A way to run `model` that fits. `tensor_parallel` counts logical cores, `count` accelerators of a replica. `longest`:
-    the most tokens that `maxModelLen` may be."""
+    """A way to run `model` that fits. `count`: accelerators of a replica, over `topology.nodes` nodes. `longest`: the most
+    tokens that `maxModelLen` may be. `gpu_layers`: of llama-server, None for all."""
 
     model: Model
     arch: Architecture
     accelerator: Accelerator
     count: int
     release: Release
-    tensor_parallel: int
+    topology: Topology
     dtype: str
     max_model_len: int
     max_num_seqs: int
     max_num_batched_tokens: int
     ledger: MemoryLedger
     longest: int
+    gpu_layers: int | None = None
+
+    @property
+    def tensor_parallel(self) -> int:
+        """Ranks that share every layer, in logical cores."""
+        return self.topology.split.tensor
+
+    @property
+    def nodes(self) -> int:
+        """Pods of a replica, each on a node of its own if there are several."""
+        return self.topology.nodes
+
+    @property
+    def on_cpu(self) -> bool:
+        return self.accelerator.vendor == "cpu"
 
 
 def plan_serving(
@@ -58,28 +76,32 @@ def plan_serving(
     of the ways out in `region`. `known` is the architecture of a model that the table does not have."""
     arch = known or known_architecture(model)
     engine = engine_for(model, accelerator)
-    problems = [found for found in (arch, engine) if isinstance(found, Finding)]
+    small = draft_architecture(model)
+    problems = [found for found in (arch, engine, small) if isinstance(found, Finding)]
     if isinstance(arch, Finding) or isinstance(engine, Finding):
         return problems
     problems += engine_findings(model, arch, accelerator, engine)
-    cores = count * accelerator.cores
-    if reason := split_problem(arch, Parallelism(cores)):
-        fits = [size // accelerator.cores for size in allowed_splits(arch) if size % accelerator.cores == 0]
-        sold = sorted({t.accelerator_count for t in types_with(accelerator.name)})
-        useful = [str(size) for size in fits if sold and size <= sold[-1]]
-        ranks = "" if accelerator.cores == 1 else f" ({cores} logical cores)"
+    by_layers = engine.engine == "llama-server"  # it gives whole layers to each GPU
+    divided = (
+        Topology(Parallelism(pipeline=count)) if by_layers else topology(model, arch, accelerator, count)
+    )
+    if isinstance(divided, Finding):
+        problems.append(divided)
+    elif divided.nodes > 1 and "nodes" not in engine.supports:
         problems.append(
             Finding(
-                "TP001",
-                f"{arch.model_id} cannot be split over {count} {accelerator.name}{ranks}: {reason}",
-                f"use a count of {', '.join(useful)}" if useful else "use another accelerator",
+                "ENG001",
+                f"{engine.engine} {engine.version} runs on one node here, {count} {accelerator.name} are {divided.nodes}",
+                "use fewer accelerators, or engine vllm",
                 subject=model.name,
                 field=("accelerator",),
             )
         )
-    if problems:
+    if problems or isinstance(divided, Finding):
         return problems
-    return _fit(model, arch, accelerator, count, engine, region)
+    if by_layers:
+        return _fit_by_layers(model, arch, accelerator, count, engine, divided)
+    return _fit(model, arch, accelerator, count, engine, divided, region)
 
 
 def _fit(
@@ -88,34 +110,25 @@ def _fit(
     accelerator: Accelerator,
     count: int,
     engine: Release,
+    divided: Topology,
     region: str | None,
 ) -> Serving | list[Finding]:
     settings = model.engine
-
+    if found := _beyond_limit(model, arch):
+        return [found]
     ledgers: dict[int | None, MemoryLedger] = {}
 
     def ledger_at(length: int) -> MemoryLedger:
-        image = largest_image(arch, length)  # all that the length decides
+        image = length if arch.encoder else largest_image(arch, length)  # all that the length decides
         if image not in ledgers:
-            asked = memory_request(model, arch, accelerator, count, engine, length)
+            asked = memory_request(model, arch, accelerator, divided.split, engine, length)
             ledgers[image] = with_sustainable_batch(model, memory_ledger(asked))
         return ledgers[image]
 
     limit = arch.max_position
-    if settings.max_model_len and settings.max_model_len > limit:
-        return [
-            Finding(
-                "LEN001",
-                f"maxModelLen {settings.max_model_len} exceeds the {limit} tokens of {arch.model_id}",
-                f"use {limit} or less",
-                subject=model.name,
-                field=("engine", "maxModelLen"),
-            )
-        ]
     longest = longest_length(ledger_at, limit, at_once=settings.concurrency)
     wanted = settings.max_model_len or _default_length(longest, limit)
     ledger = ledger_at(max(wanted, 1))
-    request = ledger.request
     if ledger.kv_cache <= Memory(0) or wanted < LEAST_MAX_MODEL_LEN:
         return [weights_do_not_fit(model, ledger, count, region)]
     if wanted > longest:
@@ -125,18 +138,80 @@ def _fit(
     cc = accelerator.compute_capability
     dtype = "float16" if settings.dtype == "auto" and cc is not None and cc < BFLOAT16 else settings.dtype
     return Serving(
-        model,
-        arch,
-        accelerator,
-        count,
-        engine,
-        request.split.tensor,
-        dtype,
-        wanted,
-        request.max_num_seqs,
-        request.max_num_batched_tokens,
-        ledger,
-        longest,
+        model=model,
+        arch=arch,
+        accelerator=accelerator,
+        count=count,
+        release=engine,
+        topology=divided,
+        dtype=dtype,
+        max_model_len=wanted,
+        max_num_seqs=ledger.request.max_num_seqs,
+        max_num_batched_tokens=ledger.request.max_num_batched_tokens,
+        ledger=ledger,
+        longest=longest,
+    )
+
+
+_USUAL_CONTEXT = 8192
+"""Tokens of a llama-server slot where the file states none: every slot takes its cache from the start."""
+
+
+def _fit_by_layers(
+    model: Model,
+    arch: Architecture,
+    accelerator: Accelerator,
+    count: int,
+    engine: Release,
+    divided: Topology,
+) -> Serving | list[Finding]:
+    """llama-server: all layers on the GPUs if they fit, or as many as leave room for the wanted context; or none."""
+    settings = model.engine
+    if found := _beyond_limit(model, arch):
+        return [found]
+    limit = arch.max_position
+    wanted = settings.max_model_len or min(limit, _USUAL_CONTEXT)
+    request = memory_request(model, arch, accelerator, divided.split, engine, wanted)
+    layers: int | None = None
+    if accelerator.vendor == "cpu":
+        ledger = cpu_ledger(request)
+    else:
+        layers = settings.gpu_layers
+        if layers is None and (most := most_layers(request, wanted)) < arch.layers:
+            layers = most
+        ledger = offload_ledger(request, -1 if layers is None else layers)
+    longest = longest_context(ledger, limit)
+    if ledger.kv_cache <= Memory(0):
+        return [weights_do_not_fit(model, ledger, count, None)]
+    if wanted > longest:
+        return [context_does_not_fit(model, ledger, wanted, longest, count, None)]
+    return Serving(
+        model=model,
+        arch=arch,
+        accelerator=accelerator,
+        count=count,
+        release=engine,
+        topology=Topology(Parallelism()),
+        dtype="auto",
+        max_model_len=wanted,
+        max_num_seqs=request.max_num_seqs,
+        max_num_batched_tokens=request.max_num_batched_tokens,
+        ledger=ledger,
+        longest=longest,
+        gpu_layers=layers,
+    )
+
+
+def _beyond_limit(model: Model, arch: Architecture) -> Finding | None:
+    wanted, limit = model.engine.max_model_len, arch.max_position
+    if not wanted or wanted <= limit:
+        return None
+    return Finding(
+        "LEN001",
+        f"maxModelLen {wanted} exceeds the {limit} tokens of {arch.model_id}",
+        f"use {limit} or less",
+        subject=model.name,
+        field=("engine", "maxModelLen"),
     )
 
 

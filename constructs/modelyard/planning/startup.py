@@ -10,6 +10,7 @@ from modelyard.planning.admission import PodRequest
 from modelyard.planning.placement import Placement
 from modelyard.planning.serving import Serving
 from modelyard.planning.weights import checkpoint_size
+from modelyard.spec.model import CacheStrategy
 
 
 @dataclass(frozen=True)
@@ -31,16 +32,20 @@ class StartupPlan:
         return self.node + self.image + self.load + self.compile
 
 
-LoadStrategy = Literal["prefetch", "eager", "lazy"]
+LoadStrategy = Literal["prefetch", "eager", "lazy", "stream"]
 
 
 def load_strategy(serving: Serving, placement: Placement, pod: PodRequest) -> LoadStrategy:
-    """How to read safetensors from the network: vLLM's `--safetensors-load-strategy`.
+    """How to read safetensors: vLLM's `--safetensors-load-strategy`, or `stream` from S3.
 
     `prefetch` reads everything ahead, once for all ranks, and needs a page cache that holds it on every admitting node.
     Where there is none, a single rank reads file by file into memory (`eager`); several ranks would each hold a copy of
-    every file, so they map the files and read what they need (`lazy`).
+    every file, so they map the files and read what they need (`lazy`), as everybody does from a local disk.
     """
+    if serving.model.cache_strategy == "s3-stream":
+        return "stream"
+    if serving.model.cache_strategy == "nvme":
+        return "lazy"
     spare = [i.allocatable_memory - pod.memory for i in placement.instance_types if i.allocatable_memory]
     if spare and min(spare) >= checkpoint_size(serving.arch):
         return "prefetch"
@@ -51,14 +56,25 @@ def plan_startup(serving: Serving, wanted: int | None) -> StartupPlan:
     """Estimate from checkpoint size and dated throughputs; `wanted` overrides the budget."""
     facts = platform_facts().startup
     size = checkpoint_size(serving.arch).in_mib
-    load = round(size / facts.efs_mib_per_second)
-    compiling = (
-        facts.neuron_compile_seconds if serving.release.engine == "vllm-neuron" else facts.compile_seconds
+    load = load_seconds(serving, serving.model.cache_strategy)
+    compiling = {"vllm-neuron": facts.neuron_compile_seconds, "llama-server": 0}.get(
+        serving.release.engine, facts.compile_seconds
     )
     estimate = round((load + compiling) * facts.safety_factor)
     budget = wanted or max(facts.least_budget_seconds, -(-estimate // 60) * 60)
-    fetch = round(size / facts.hub_mib_per_second)
+    fetch = round(size / facts.hub_mib_per_second) if serving.model.model.scheme == "hf" else 0
     deadline = (
         budget + facts.node_seconds + facts.image_pull_seconds + round(fetch * facts.safety_factor) + 300
     )
     return StartupPlan(fetch, facts.node_seconds, facts.image_pull_seconds, load, compiling, budget, deadline)
+
+
+def load_seconds(serving: Serving, strategy: CacheStrategy) -> int:
+    """Seconds until the weights are on the accelerator of every node, cold: read from EFS, streamed from S3 at the node's
+    bandwidth up to what a streamer reaches, or copied to the node's disk and read from there."""
+    facts = platform_facts().startup
+    size = checkpoint_size(serving.arch).in_mib
+    efs = size / facts.efs_mib_per_second
+    if strategy == "s3-stream":
+        return round(size / facts.s3_mib_per_second)
+    return round(efs + size / facts.nvme_mib_per_second if strategy == "nvme" else efs)

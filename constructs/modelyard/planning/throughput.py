@@ -110,7 +110,7 @@ def roofline(serving: Serving, workload: Workload | None = None) -> Throughput:
     and at least as long as its multiplications, were all traffic hidden behind them. Traffic: one step for each output
     token, each reading the weights once and the cache of every request; prefill rides along for nothing.
     """
-    work = (workload or Workload()).within(serving.max_model_len)
+    work = (workload or _usual_workload(serving)).within(serving.max_model_len)
     drafts = serving.model.speculative_decoding
     return bound(
         active_weights(serving.arch),
@@ -121,6 +121,11 @@ def roofline(serving: Serving, workload: Workload | None = None) -> Throughput:
         flops=matrix_tflops(serving.accelerator, serving.arch.quantization) * 1e12 * serving.count,
         tokens_per_step=1 + drafts.tokens if drafts else 1,
     )
+
+
+def _usual_workload(serving: Serving) -> Workload:
+    """A chat, or a passage of text for what returns a vector or a score."""
+    return Workload() if serving.model.task == "generate" else Workload(input_tokens=512, output_tokens=1)
 
 
 def bound(
@@ -162,8 +167,10 @@ def steady_batch(serving: Serving, work: Workload) -> int:
 
     A request's cache grows from its prompt to its end, so a steady mix takes the mean of the two.
     """
+    if serving.arch.encoder:
+        return min(serving.max_num_seqs, max(1, serving.max_num_batched_tokens // work.tokens))
     held = int(serving.ledger.concurrency(max(1, round(work.mean_context))))
-    return max(1, min(serving.max_num_seqs, held))
+    return max(1, min(serving.max_num_seqs, held) * serving.topology.split.data)
 
 
 def kv_bytes_read_per_token(serving: Serving) -> float:
@@ -174,7 +181,7 @@ def kv_bytes_read_per_token(serving: Serving) -> float:
     """
     ledger = serving.ledger
     further = ledger.kv_need(2 * _FAR).in_bytes - ledger.kv_need(_FAR).in_bytes
-    return further / _FAR * serving.tensor_parallel
+    return further / _FAR * serving.tensor_parallel * serving.topology.split.pipeline
 
 
 @dataclass(frozen=True)

@@ -84,6 +84,8 @@ class Pool(Document):
     """On-demand capacity reservations or purchased capacity blocks (cr-…)."""
     zones: tuple[str, ...] = ()
     """Availability zones of the pool; default: all zones of the environment."""
+    fabric: Literal["none", "efa"] = "none"
+    """`efa` attaches EFA interfaces, which replicas over several nodes need."""
     prices: dict[str, dict[CapacityType, Annotated[float, Field(ge=0, allow_inf_nan=False)]]] = Field(
         default_factory=dict
     )

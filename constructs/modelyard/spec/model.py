@@ -16,7 +16,7 @@ CacheStrategy = Literal["efs", "s3-stream", "nvme"]
 _S3_URI = r"s3://[a-z0-9][a-z0-9.-]{1,61}[a-z0-9](/[\w.=-]+)*"
 _EFS_URI = r"efs://[\w.-]+(/[\w.-]+)*"
 _URI = rf"^(hf://[\w.-]+/[\w.-]+|{_EFS_URI}|{_S3_URI})$"
-_FILE = rf"^{_EFS_URI}$"
+_BATCH_FILE = r"^efs://batches(/[\w.-]+)+$"
 NO_ACCELERATOR = "none"
 """What a model file writes as `accelerator` to be served by CPUs."""
 # Set by the server's pod, or read by vLLM as something else than people mean (VLLM_PORT is not the API's port).
@@ -206,7 +206,7 @@ def _parse_kv_offload(value: object) -> object:
         return value
     if not (match := _SIZE.match(value)):
         raise ValueError(f"must be a size in GiB such as 64Gi, got {value}")
-    return {"size_gib": int(match[1])}
+    return {"sizeGib": int(match[1])}
 
 
 class Features(Document):
@@ -365,10 +365,10 @@ class Disaggregation(Document):
 class Batch(Document):
     """A job over a file of requests (vLLM's run-batch) instead of an endpoint."""
 
-    input: Annotated[str, Field(pattern=_FILE)]
-    """Requests in OpenAI's batch format, one a line: a file in the shared cache."""
-    output: Annotated[str, Field(pattern=_FILE)]
-    """Where the answers go: a file in the shared cache."""
+    input: Annotated[str, Field(pattern=_BATCH_FILE)]
+    """Requests in OpenAI's batch format, one a line: a file below `efs://batches/` in the shared cache."""
+    output: Annotated[str, Field(pattern=_BATCH_FILE)]
+    """Where the answers go: another file there."""
     schedule: Annotated[str, Field(pattern=_CRON)] | None = None
     """Cron expression of a recurring run; default: once for each version of the job."""
     deadline: Seconds = 6 * 3600
