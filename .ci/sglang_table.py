@@ -7,6 +7,7 @@ annotated in the source: reading them needs neither torch nor a GPU.
 from __future__ import annotations
 
 import ast
+import contextlib
 import json
 import re
 import sys
@@ -36,7 +37,11 @@ def lists(source: str) -> dict[str, list[Any]]:
 def flag(node: ast.AnnAssign, known: dict[str, list[Any]]) -> tuple[str, dict[str, Any]] | None:
     """Name and row of one annotated field; None for one without a flag."""
     annotation = node.annotation
-    if not (isinstance(annotation, ast.Subscript) and isinstance(annotation.value, ast.Name) and annotation.value.id == "A"):
+    if not (
+        isinstance(annotation, ast.Subscript)
+        and isinstance(annotation.value, ast.Name)
+        and annotation.value.id == "A"
+    ):
         return None
     assert isinstance(annotation.slice, ast.Tuple)
     assert isinstance(node.target, ast.Name)
@@ -53,10 +58,8 @@ def flag(node: ast.AnnAssign, known: dict[str, list[Any]]) -> tuple[str, dict[st
     named = re.findall(r"\b(bool|int|float|str)\b", ast.unparse(kind))
     row: dict[str, Any] = {"type": _TYPES[named[0]] if named else "string"}
     if choices := words.get("choices"):
-        try:
+        with contextlib.suppress(KeyError, ValueError):  # computed when the parser is built
             row["choices"] = known[choices.id] if isinstance(choices, ast.Name) else ast.literal_eval(choices)
-        except (KeyError, ValueError):  # computed when the parser is built
-            pass
     if "nargs" in words or "LoRAPathAction" in ast.unparse(annotation):
         row["many"] = True
     if row["type"] == "boolean" and "store_false" not in ast.unparse(annotation):
@@ -72,11 +75,19 @@ def registered(source: str) -> dict[str, dict[str, Any]]:
     """Flags of `parser.add_argument("--name", …)`; choices that functions compute are left to the parsers' own lists."""
     found = {}
     for node in ast.walk(ast.parse(source)):
-        if isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute) and node.func.attr == "add_argument":
+        if (
+            isinstance(node, ast.Call)
+            and isinstance(node.func, ast.Attribute)
+            and node.func.attr == "add_argument"
+        ):
             names = [n.value for n in node.args if isinstance(n, ast.Constant) and isinstance(n.value, str)]
             words = {k.arg: ast.unparse(k.value) for k in node.keywords if k.arg}
-            switch = any(mark in words.get("action", "") for mark in ("store_true", "StoreTrue", "StoreConst"))
-            row: dict[str, Any] = {"type": "boolean" if switch else _TYPES.get(words.get("type", "str"), "string")}
+            switch = any(
+                mark in words.get("action", "") for mark in ("store_true", "StoreTrue", "StoreConst")
+            )
+            row: dict[str, Any] = {
+                "type": "boolean" if switch else _TYPES.get(words.get("type", "str"), "string")
+            }
             if switch:
                 row["onlyOn"] = True
             if len(names) > 1:
@@ -101,7 +112,9 @@ def table(wheel: ZipFile) -> dict[str, Any]:
     classes: set[str] = set()
     for path in wheel.namelist():
         if re.fullmatch(r"sglang/srt/models/\w+\.py", path):
-            classes |= {name for entry in entries.findall(read(path)) for name in re.findall(r"[A-Z]\w+", entry)}
+            classes |= {
+                name for entry in entries.findall(read(path)) for name in re.findall(r"[A-Z]\w+", entry)
+            }
     (tools,) = (v for k, v in lists(read(TOOL_PARSERS)).items() if k == "TOOL_CALL_PARSER_NAMES")
     (reasoning,) = (v for k, v in lists(read(REASONING_PARSERS)).items() if k == "REASONING_PARSER_NAMES")
     return {

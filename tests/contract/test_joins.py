@@ -16,13 +16,45 @@ def matches(selector: dict[str, str], labels: dict[str, str]) -> bool:
     return bool(selector) and selector.items() <= labels.items()
 
 
+def templates(workload: dict[str, Any]) -> list[dict[str, Any]]:
+    """Pods of a workload, those that answer requests first."""
+    spec = workload["spec"]
+    if workload["kind"] == "LeaderWorkerSet":
+        return [spec["leaderWorkerTemplate"][f"{part}Template"] for part in ("leader", "worker")]
+    return [(spec["jobTemplate"]["spec"] if workload["kind"] == "CronJob" else spec)["template"]]
+
+
 def template(workload: dict[str, Any]) -> dict[str, Any]:
-    found: dict[str, Any] = workload["spec"]["template"]
-    return found
+    return templates(workload)[0]
 
 
 def workloads(tree: Tree) -> list[dict[str, Any]]:
-    return [*tree.of("Deployment"), *tree.of("Job")]
+    return [*servers(tree), *routers(tree), *tree.of("Job"), *tree.of("CronJob")]
+
+
+def servers(tree: Tree) -> list[dict[str, Any]]:
+    """What answers requests for a model."""
+    found = [*tree.of("Deployment"), *tree.of("LeaderWorkerSet")]
+    return [item for item in found if item["metadata"]["labels"][NAME] == "model-server"]
+
+
+def routers(tree: Tree) -> list[dict[str, Any]]:
+    return [item for item in tree.of("Deployment") if item["metadata"]["labels"][NAME] == "router"]
+
+
+NAME, INSTANCE = "app.kubernetes.io/name", "app.kubernetes.io/instance"
+
+
+def labels_of(pod: dict[str, Any]) -> dict[str, str]:
+    """Labels of a workload's pods; the controller of a LeaderWorkerSet adds its name."""
+    found: dict[str, str] = template(pod)["metadata"]["labels"]
+    if pod["kind"] == "LeaderWorkerSet":
+        return found | {"leaderworkerset.sigs.k8s.io/name": pod["metadata"]["name"]}
+    return found
+
+
+def instance(item: dict[str, Any]) -> str:
+    return str(item["metadata"]["labels"][INSTANCE])
 
 
 def selected(tree: Tree, item: dict[str, Any], selector: dict[str, str]) -> list[str]:
@@ -30,8 +62,7 @@ def selected(tree: Tree, item: dict[str, Any], selector: dict[str, str]) -> list
     return [
         pod["metadata"]["name"]
         for pod in workloads(tree)
-        if pod["metadata"]["namespace"] == item["metadata"]["namespace"]
-        and matches(selector, template(pod)["metadata"]["labels"])
+        if pod["metadata"]["namespace"] == item["metadata"]["namespace"] and matches(selector, labels_of(pod))
     ]
 
 
@@ -48,7 +79,7 @@ def test_every_monitor_selects_its_service_and_no_other(each: Tree) -> None:
             for s in each.of("Service")
             if matches(wanted, s["metadata"]["labels"]) and s["metadata"]["namespace"] in places
         ]
-        assert [s["metadata"]["name"] for s in services] == [monitor["metadata"]["name"]]
+        assert [instance(s) for s in services] == [instance(monitor)]
         ports = {port["name"] for port in services[0]["spec"]["ports"]}
         assert {endpoint["port"] for endpoint in monitor["spec"]["endpoints"]} <= ports
 
@@ -56,28 +87,38 @@ def test_every_monitor_selects_its_service_and_no_other(each: Tree) -> None:
 def test_every_service_budget_and_deployment_selects_its_own_pods(each: Tree) -> None:
     assert each.of("Service")
     for service in each.of("Service"):
-        name = service["metadata"]["name"]
-        assert selected(each, service, service["spec"]["selector"]) == [name]
-        server = template(each.only("Deployment", name))["spec"]["containers"][0]
-        assert {p["targetPort"] for p in service["spec"]["ports"]} <= {p["name"] for p in server["ports"]}
+        [found] = [w for w in workloads(each) if matches(service["spec"]["selector"], labels_of(w))]
+        assert instance(found) == instance(service)
+        spec = template(found)["spec"]
+        containers = [*spec.get("initContainers", []), *spec["containers"]]
+        ports = {port["name"] for container in containers for port in container.get("ports", [])}
+        assert {p["targetPort"] for p in service["spec"]["ports"]} <= ports
     for kind in ("PodDisruptionBudget", "Deployment"):
         for item in each.of(kind):
             assert selected(each, item, item["spec"]["selector"]["matchLabels"]) == [item["metadata"]["name"]]
 
 
-def test_every_model_has_every_object_that_it_needs(each: Tree) -> None:
-    names = {item["metadata"]["name"] for item in each.of("Deployment")}
+def test_clients_find_every_model_under_its_name(each: Tree) -> None:
+    """`http://MODEL.NAMESPACE/v1`, whether the model's own pods answer or a router."""
+    services = {service["metadata"]["name"] for service in each.of("Service")}
 
-    for kind in ("Service", "ServiceAccount", "PodDisruptionBudget", "ServiceMonitor"):
-        assert {item["metadata"]["name"] for item in each.of(kind)} == names
-    assert names <= {item["metadata"]["name"] for item in each.of("NetworkPolicy")}
+    assert {server["metadata"]["labels"]["modelyard.dev/model"] for server in servers(each)} <= services
+
+
+def test_every_model_has_every_object_that_it_needs(each: Tree) -> None:
+    names = {instance(item) for item in servers(each)}
+
+    for kind in ("Service", "ServiceAccount", "PodDisruptionBudget", "ServiceMonitor", "NetworkPolicy"):
+        assert names <= {item["metadata"]["labels"].get(INSTANCE) for item in each.of(kind)}, kind
 
 
 def test_every_policy_of_a_model_selects_its_server(each: Tree) -> None:
     for policy in each.of("NetworkPolicy"):
         if "app.kubernetes.io/instance" in policy["metadata"]["labels"]:
             wanted = policy["spec"]["podSelector"]["matchLabels"]
-            assert selected(each, policy, wanted) == [policy["metadata"]["name"]]
+            [found] = selected(each, policy, wanted)
+            [workload] = [w for w in workloads(each) if w["metadata"]["name"] == found]
+            assert instance(workload) == instance(policy)
 
 
 def test_no_policy_lets_everybody_in(each: Tree) -> None:
@@ -91,27 +132,27 @@ def test_every_claim_secret_account_and_pool_that_a_pod_names_is_rendered(each: 
     accounts = {item["metadata"]["name"] for item in each.of("ServiceAccount")}
     pools = {item["metadata"]["name"] for item in each.of("NodePool")}
     priorities = {item["metadata"]["name"] for item in each.of("PriorityClass")}
-    for workload in workloads(each):
-        spec = template(workload)["spec"]
+    maps = {item["metadata"]["name"] for item in each.of("ConfigMap")}
+    for workload, spec in [(w, pod["spec"]) for w in workloads(each) for pod in templates(w)]:
         assert spec["serviceAccountName"] in accounts
+        assert {v["configMap"]["name"] for v in spec["volumes"] if "configMap" in v} <= maps
         assert {
             v["persistentVolumeClaim"]["claimName"] for v in spec["volumes"] if "persistentVolumeClaim" in v
         } <= claims
         named = [
             e["valueFrom"]["secretKeyRef"]["name"]
             for c in spec["containers"]
-            for e in c["env"]
-            if "valueFrom" in e
+            for e in c.get("env", [])
+            if "secretKeyRef" in e.get("valueFrom", {})
         ]
         assert set(named) <= secrets
-        if workload["kind"] == "Deployment":
+        if workload in servers(each):
             assert spec["nodeSelector"]["karpenter.sh/nodepool"] in pools
             assert spec["priorityClassName"] in priorities
 
 
 def test_a_server_tolerates_the_taint_of_its_pool_and_asks_for_its_types(each: Tree) -> None:
-    for server in each.of("Deployment"):
-        spec = template(server)["spec"]
+    for spec in (pod["spec"] for server in servers(each) for pod in templates(server)):
         pool = template(each.only("NodePool", spec["nodeSelector"]["karpenter.sh/nodepool"]))["spec"]
         assert {t["key"] for t in pool["taints"]} <= {t["key"] for t in spec["tolerations"]}
         offered = {r["key"]: set(r["values"]) for r in pool["requirements"]}[
@@ -128,6 +169,8 @@ def test_queries_ask_for_metrics_that_vllm_has(each: Tree) -> None:
 
     for scaler in each.of("ScaledObject"):
         for trigger in scaler["spec"]["triggers"]:
+            if trigger["type"] != "prometheus" or "llamacpp" in trigger["metadata"]["query"]:
+                continue
             asked = set(re.findall(r"\bvllm[:_]\w+", trigger["metadata"]["query"]))
             assert asked
             assert asked <= known
@@ -138,13 +181,13 @@ def test_an_autoscaled_deployment_states_no_replicas(each: Tree) -> None:
     scaled = {item["spec"]["scaleTargetRef"]["name"] for item in each.of("ScaledObject")}
 
     assert scaled
-    for server in each.of("Deployment"):
+    for server in servers(each):
         assert ("replicas" in server["spec"]) == (server["metadata"]["name"] not in scaled)
 
 
 def test_every_flag_of_every_model_exists_in_its_release(each: Tree) -> None:
     release = newest_release("vllm")
-    for server in each.of("Deployment"):
+    for server in servers(each):
         container = template(server)["spec"]["containers"][0]
         if container["image"] != release.image:
             continue  # the table of vLLM Neuron is not known, and free flags are refused there

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import hashlib
 import json
 import os
 import subprocess
 import sys
+from collections import Counter
 from collections.abc import Iterator, Mapping
 from pathlib import Path
+from typing import Any, ClassVar
 
 import pytest
 
@@ -17,26 +20,52 @@ from tests.contract.local_hub import LocalHub, serving
 from tests.unit.given import a_model, a_plan
 
 COMMIT = "a" * 40
-FILES = {"config.json": b"{}", "model.safetensors": b"w" * 5000, "original/consolidated.pth": b"unwanted"}
+WEIGHTS = b"w" * 5000
+FILES = {
+    "config.json": b"{}",
+    "model.safetensors": WEIGHTS,
+    "original/consolidated.pth": b"unwanted",
+    "model-Q4_K_M-00001-of-00002.gguf": b"one",
+    "model-Q4_K_M-00002-of-00002.gguf": b"two",
+    "model-Q8_0.gguf": b"other",
+}
 
 
 class Hub(LocalHub):
-    """The few answers of the Hugging Face API that a download needs; `acme/gated` asks for a licence."""
+    """The few answers of the Hugging Face API that a download needs; `acme/gated` asks for a licence, `acme/damaged`
+    names another checksum, `acme/huge` more than any disk holds, and `acme/busy` is to be asked again."""
+
+    asked: ClassVar[Counter[str]] = Counter()
 
     def answer(self, path: str) -> tuple[int, bytes, Mapping[str, str]]:
-        if "gated" in path:
+        name = next((n for n in ("gated", "damaged", "huge", "busy") if f"acme/{n}" in path), "tiny")
+        if name == "gated":
             return 403, b"", {"X-Error-Code": "GatedRepo"}
-        if path.startswith("/api/models/acme/tiny/tree/"):
+        if path.startswith("/api/models/"):
+            self.asked[name] += 1
+            if name == "busy" and self.asked[name] < 3:
+                return 429, b"", {"Retry-After": "0"}
+        if path.startswith(f"/api/models/acme/{name}/tree/"):
             tree = [{"type": "file", "path": n, "size": len(b), "oid": "0" * 40} for n, b in FILES.items()]
             return 200, json.dumps(tree).encode(), {}
-        if path.startswith("/api/models/acme/tiny"):
-            siblings = [{"rfilename": n, "size": len(b), "blobId": "0" * 40} for n, b in FILES.items()]
-            body = {"id": "acme/tiny", "sha": COMMIT, "siblings": siblings}
+        if path.startswith("/api/models/acme/"):
+            siblings = [self.sibling(name, n, b) for n, b in FILES.items()]
+            body = {"id": f"acme/{name}", "sha": COMMIT, "siblings": siblings}
             return 200, json.dumps(body).encode(), {}
         if "/resolve/" in path:
-            headers = {"X-Repo-Commit": COMMIT, "ETag": f'"{"e" * 40}"'}
-            return 200, FILES[path.split("/resolve/")[1].split("/", 1)[1]], headers
+            file = path.split("/resolve/")[1].split("/", 1)[1]
+            headers = {"X-Repo-Commit": COMMIT, "ETag": f'"{hashlib.sha1(file.encode()).hexdigest()}"'}
+            return 200, FILES[file], headers
         return 404, b"", {}
+
+    @staticmethod
+    def sibling(repository: str, name: str, content: bytes) -> dict[str, Any]:
+        size = 1 << 62 if repository == "huge" else len(content)
+        row = {"rfilename": name, "size": size, "blobId": "0" * 40}
+        if name.endswith((".safetensors", ".gguf")):
+            told = b"something else" if repository == "damaged" else content
+            row["lfs"] = {"sha256": hashlib.sha256(told).hexdigest(), "size": size, "pointerSize": 1}
+        return row
 
 
 @pytest.fixture(scope="module")
@@ -45,7 +74,7 @@ def hub() -> Iterator[str]:
         yield address
 
 
-def fetch(hub: str, repository: str, target: Path) -> subprocess.CompletedProcess[str]:
+def fetch(hub: str, repository: str, target: Path, **more: str) -> subprocess.CompletedProcess[str]:
     return subprocess.run(
         [sys.executable, "-c", weights.FETCH_SCRIPT],
         env={
@@ -57,6 +86,7 @@ def fetch(hub: str, repository: str, target: Path) -> subprocess.CompletedProces
             "REPOSITORY": repository,
             "REVISION": "main",
             "TARGET": str(target),
+            **more,
         },
         capture_output=True,
         text=True,
@@ -71,8 +101,11 @@ def test_a_repository_appears_whole_and_marked(hub: str, tmp_path: Path) -> None
 
     assert result.returncode == 0, result.stderr
     assert (target / "model.safetensors").read_bytes() == FILES["model.safetensors"]
-    assert (target / weights.MARKER).read_text() == "main"
-    assert not (target / "original").exists()
+    assert (target / weights.MARKER).read_text() == COMMIT
+    assert {path.name for path in target.iterdir() if not path.name.startswith(".")} == {
+        "config.json",
+        "model.safetensors",
+    }
     assert not target.with_name("main.partial").exists()
 
 
@@ -95,15 +128,58 @@ def test_a_gated_repository_ends_with_its_own_code_and_the_page_of_the_licence(
     assert not (tmp_path / "gated").exists()
 
 
+def test_one_file_of_many_is_fetched_with_all_its_parts(hub: str, tmp_path: Path) -> None:
+    [pattern] = weights.gguf_files("model-Q4_K_M-00001-of-00002.gguf")
+
+    result = fetch(hub, "acme/tiny", tmp_path / "gguf", FILES=pattern)
+
+    assert result.returncode == 0, result.stderr
+    assert sorted(path.name for path in (tmp_path / "gguf").glob("*.gguf")) == [
+        "model-Q4_K_M-00001-of-00002.gguf",
+        "model-Q4_K_M-00002-of-00002.gguf",
+    ]
+
+
+def test_a_file_that_the_repository_does_not_have_is_said_at_once(hub: str, tmp_path: Path) -> None:
+    result = fetch(hub, "acme/tiny", tmp_path / "gguf", FILES="model-Q9.gguf")
+
+    assert (result.returncode, result.stdout) == (4, "no file of acme/tiny is model-Q9.gguf\n")
+
+
+def test_a_busy_hub_is_asked_again_after_the_time_that_it_names(hub: str, tmp_path: Path) -> None:
+    result = fetch(hub, "acme/busy", tmp_path / "busy")
+
+    assert result.returncode == 0, result.stderr
+    assert "the Hub answers 429 - again in 0 s" in result.stdout
+    assert (tmp_path / "busy" / "model.safetensors").exists()
+
+
+def test_a_damaged_file_never_reaches_a_server(hub: str, tmp_path: Path) -> None:
+    result = fetch(hub, "acme/damaged", tmp_path / "damaged")
+
+    assert result.returncode == 6
+    assert "model.safetensors is damaged" in result.stdout
+    assert not (tmp_path / "damaged").exists()
+    assert not (tmp_path / "damaged.partial" / "model.safetensors").exists()
+
+
+def test_what_does_not_fit_the_cache_is_not_begun(hub: str, tmp_path: Path) -> None:
+    result = fetch(hub, "acme/huge", tmp_path / "huge")
+
+    assert result.returncode == 5, result.stderr
+    assert "bytes to download" in result.stdout
+
+
 def test_a_server_waits_until_all_its_weights_are_marked(tmp_path: Path) -> None:
     base, adapter = tmp_path / "base", tmp_path / "adapter"
     for folder in (base, adapter):
         folder.mkdir()
     (base / weights.MARKER).touch()
-    script = weights.AWAIT_SCRIPT.replace("time.sleep(10)", "time.sleep(0.1)")
+    [*shell, _, name] = weights.await_container([], "x")["command"]
+    script = weights.AWAIT_SCRIPT.replace("sleep 10", "sleep 0.1")
     waiting = subprocess.Popen(
-        [sys.executable, "-c", script],
-        env={"MARKER": weights.MARKER, "TARGETS": f"{base},{adapter}"},
+        [*shell, script, name, str(base), str(adapter)],
+        env={"MARKER": weights.MARKER, "PATH": os.environ["PATH"]},
         stdout=subprocess.PIPE,
         text=True,
     )
@@ -113,8 +189,25 @@ def test_a_server_waits_until_all_its_weights_are_marked(tmp_path: Path) -> None
     (adapter / weights.MARKER).touch()
     waiting.communicate(timeout=30)
 
-    assert first == f"waiting for {adapter}/{weights.MARKER}\n"
+    assert first == f"waiting for {adapter}\n"
     assert waiting.returncode == 0
+
+
+def test_a_copy_on_the_nodes_disk_is_whole_before_it_is_marked(tmp_path: Path) -> None:
+    source, local = tmp_path / "models" / "hf" / "a", tmp_path / "local"
+    (source / "deep er").mkdir(parents=True)
+    for name, content in {"config.json": b"{}", "deep er/model.safetensors": WEIGHTS}.items():
+        (source / name).write_bytes(content)
+    (source / weights.MARKER).touch()
+    command = weights.copy_container([str(source)], "x", "1Gi")["command"]
+    variables = {"LOCAL": str(local), "MARKER": weights.MARKER, "PATH": os.environ["PATH"]}
+
+    for _ in range(2):  # a restarted container finds the marker
+        subprocess.run(command, env=variables, check=True)
+
+    copy = Path(f"{local}{source}")
+    assert (copy / "deep er" / "model.safetensors").read_bytes() == WEIGHTS
+    assert (copy / weights.MARKER).exists()
 
 
 def test_a_server_waits_for_what_is_fetched_and_for_nothing_else() -> None:
@@ -125,21 +218,14 @@ def test_a_server_waits_for_what_is_fetched_and_for_nothing_else() -> None:
     for model, adapters in (("hf://Qwen/Qwen3-8B", adapter), (own, adapter), (own, [])):
         [planned] = a_plan(a_model(model=model, adapters=adapters)).models
         template = server_pod(planned, environment="lab", priority_class="x", do_not_disrupt=False)
-        waits += [
-            [
-                e["value"]
-                for c in template["spec"].get("initContainers", [])
-                for e in c["env"]
-                if e["name"] == "TARGETS"
-            ]
-        ]
+        waits += [[c["command"][4:] for c in template["spec"].get("initContainers", [])]]
 
     assert waits == [
-        ["/models/hf/Qwen/Qwen3-8B/main,/models/hf/acme/legal/main"],
-        ["/models/hf/acme/legal/main"],
+        [["/models/hf/Qwen/Qwen3-8B/main", "/models/hf/acme/legal/main"]],
+        [["/models/hf/acme/legal/main"]],
         [],
     ]
 
 
 def test_scripts_hold_nothing_that_flux_would_substitute() -> None:
-    assert "${" not in weights.FETCH_SCRIPT + weights.AWAIT_SCRIPT
+    assert "${" not in weights.FETCH_SCRIPT + weights.AWAIT_SCRIPT + weights.COPY_SCRIPT

@@ -320,7 +320,7 @@ SAMPLES: dict[str, Any] = {
 
 def written(flag: str, value: Any) -> tuple[str, ...]:
     """What a model with `engine.args: {flag: value}` adds to the command line."""
-    plain = ServeSettings(PATH, ("x",), 8192, 256, 2048, 1, 0.9)
+    plain = ServeSettings(PATH, ("x",), 8192, 256, 2048, 0.9)
     return server_args(replace(plain, extra={flag: value}), RELEASE)[len(server_args(plain, RELEASE)) :]
 
 

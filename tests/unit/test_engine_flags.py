@@ -187,7 +187,9 @@ def test_a_release_is_pinned_and_complete(one: Any) -> None:
     assert one.version in one.image
     assert not one.image.endswith(":latest")
     assert one.architectures
-    assert one.memory.block_size in (16, 32)
+    assert one.memory.block_size in (16, 32, 256)  # 256: llama.cpp pads a context to it
+    assert one.health.startswith("/")
+    assert one.tasks
     for accelerator in accelerators().values():
         batched, seqs = one.memory.batch_defaults(accelerator)
         assert batched >= seqs > 0
@@ -211,7 +213,9 @@ def test_a_known_model_is_served_or_refused_by_name() -> None:
     for model_id in architectures().repositories():
         arch = architectures()[model_id]
         stored = arch.quantization.method if arch.quantization else ""
-        for finding in engine_findings(a_model(model=f"hf://{model_id}"), arch, accelerators()["h100"], VLLM):
+        task = "embed" if arch.encoder else "generate"
+        asked = a_model(model=f"hf://{model_id}", task=task)
+        for finding in engine_findings(asked, arch, accelerators()["h100"], VLLM):
             named = stored if stored and stored in finding.message else arch.architecture
             assert named in finding.message
             refused.setdefault((finding.code, named), set()).add(model_id)
@@ -237,4 +241,6 @@ def test_the_last_neuron_bucket_equals_the_batch_limits() -> None:
 
 
 def test_usage_statistics_are_off() -> None:
-    assert all(server_env(PLAIN, one)["VLLM_NO_USAGE_STATS"] == "1" for one in releases())
+    vllm = [one for one in releases() if one.engine.startswith("vllm")]
+
+    assert all(server_env(PLAIN, one)["VLLM_NO_USAGE_STATS"] == "1" for one in vllm)

@@ -50,9 +50,19 @@ def check_definitions(items: Iterable[Mapping[str, Any]], folder: Path) -> Defin
 
 
 def is_custom(item: Mapping[str, Any]) -> bool:
-    """Groups with a dot are somebody's own, except for Kubernetes' `*.k8s.io`."""
+    """Groups with a dot are somebody's own, except for those under `k8s.io` that the API server itself serves."""
     group = str(item["apiVersion"]).rpartition("/")[0]
-    return "." in group and not group.endswith(".k8s.io")
+    return "." in group and group not in _BUILT_IN
+
+
+_BUILT_IN = frozenset(
+    f"{name}.k8s.io"
+    for name in (
+        *("admissionregistration", "authentication", "authorization", "certificates", "coordination"),
+        *("discovery", "events", "flowcontrol.apiserver", "networking", "node", "rbac.authorization"),
+        *("resource", "scheduling", "storage"),
+    )
+)
 
 
 def _finding(item: Mapping[str, Any], complaint: str) -> Finding:

@@ -31,7 +31,7 @@ def engine_findings(
 ) -> list[Finding]:
     """Every reason why `engine` cannot serve `model` on `accelerator` as its file says."""
     findings = [*_checkpoint_findings(model, arch, engine), *_security_findings(model, engine)]
-    for name, (field, asked) in _asked(model, arch).items():
+    for name, (field, asked) in _asked(model).items():
         if asked and name not in engine.supports:
             findings.append(
                 Finding(
@@ -119,7 +119,7 @@ def _security_findings(model: Model, engine: Release) -> Iterator[Finding]:
         )
 
 
-def _asked(model: Model, arch: Architecture) -> dict[str, tuple[tuple[str, ...], bool]]:
+def _asked(model: Model) -> dict[str, tuple[tuple[str, ...], bool]]:
     """What of the file needs support, by the names that releases list: its field, and whether it is asked for."""
     settings, features = model.engine, model.features
     drafts = model.speculative_decoding
@@ -132,7 +132,7 @@ def _asked(model: Model, arch: Architecture) -> dict[str, tuple[tuple[str, ...],
         "enforceEager": (("engine", "enforceEager"), settings.enforce_eager),
         "images": (
             ("features", "imagesPerPrompt"),
-            arch.multimodal and features.images_per_prompt is not None,
+            features.images_per_prompt is not None,
         ),
         "kvCacheDtype": (("engine", "kvCacheDtype"), settings.kv_cache_dtype != "auto"),
         "kvOffload": (("features", "kvOffload"), features.kv_offload is not None),

@@ -119,7 +119,7 @@ def engine_for(model: Model, accelerator: Accelerator) -> Release | Finding:
         return Finding(
             "ENG001",
             f"engine {name} does not run on {accelerator.name}",
-            "vllm-neuron runs on trn2, llama-server on GPUs and CPUs, the others on NVIDIA GPUs",
+            "use vllm, sglang or triton on NVIDIA GPUs, vllm-neuron on trn2, llama-server on GPUs and CPUs",
             subject=model.name,
             field=("engine", "name") if model.engine.name != "auto" else ("accelerator",),
         )

@@ -83,29 +83,39 @@ def load_model(path: Path) -> tuple[Model | None, Source | None, list[Finding]]:
     return model, source, findings
 
 
+# Where a model file may name a config.json by its path.
+_CONFIGS: tuple[FieldPath, ...] = (("model",), ("speculativeDecoding", "model"))
+
+
 def _with_config(source: Source, folder: Path) -> tuple[Source, list[Finding]]:
-    """`source` with the config.json that `model.config` points to in the path's place; without it when it is not one."""
-    weights = source.data.get("model")
-    if not isinstance(weights, dict) or not isinstance(stated := weights.get("config"), str):
-        return source, []
-    data = {**source.data, "model": {key: value for key, value in weights.items() if key != "config"}}
-    try:
-        config = json.loads((folder / stated).read_text(encoding="utf-8"))
-        problem = None if isinstance(config, dict) else "it is not a JSON object"
-    except (OSError, UnicodeDecodeError) as error:
-        problem = getattr(error, "strerror", None) or str(error)
-    except (ValueError, RecursionError) as error:
-        problem = f"it is not JSON: {error}"
-    if problem is None:
-        data["model"]["config"] = config
-        return replace(source, data=data), []
-    finding = Finding(
-        "SPEC003",
-        f"model.config: cannot read {stated}: {problem}",
-        "give the path of the checkpoint's config.json, relative to this file",
-        source.locate(("model", "config")),
-    )
-    return replace(source, data=data), [finding]
+    """`source` with every config.json that a path points to in the path's place; without it when it is not one."""
+    data, findings = deepcopy(source.data), []
+    for path in _CONFIGS:
+        weights: Any = data
+        for key in path:
+            weights = weights.get(key) if isinstance(weights, dict) else None
+        if not isinstance(weights, dict) or not isinstance(stated := weights.get("config"), str):
+            continue
+        weights.pop("config")
+        try:
+            config = json.loads((folder / stated).read_text(encoding="utf-8"))
+            problem = None if isinstance(config, dict) else "it is not a JSON object"
+        except (OSError, UnicodeDecodeError) as error:
+            problem = getattr(error, "strerror", None) or str(error)
+        except (ValueError, RecursionError) as error:
+            problem = f"it is not JSON: {error}"
+        if problem is None:
+            weights["config"] = config
+            continue
+        findings.append(
+            Finding(
+                "SPEC003",
+                f"{'.'.join(map(str, path))}.config: cannot read {stated}: {problem}",
+                "give the path of the checkpoint's config.json, relative to this file",
+                source.locate((*path, "config")),
+            )
+        )
+    return replace(source, data=data), findings
 
 
 def load_environment(path: Path) -> tuple[Environment | None, Source | None, list[Finding]]:
