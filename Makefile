@@ -54,6 +54,10 @@ check: install ## Format, lint, import rules, types, and what the wheel holds
 bench: install ## Measure what the commands cost
 	@$(RUN) python .ci/bench.py
 
+.PHONY: engine-table
+engine-table: install ## Print the table of flags of the installed vLLM (make contract installs it)
+	@$(RUN) python -m tests.engine.vllm_table
+
 .PHONY: accuracy
 accuracy: install ## Hold the memory model against start-up logs of real engines
 	@$(RUN) python -m tests.accuracy.evaluate

@@ -19,6 +19,7 @@ os.dup2(2, 1)
 
 import vllm.envs  # type: ignore[import-not-found]
 from vllm.entrypoints.cli.serve import ServeSubcommand  # type: ignore[import-not-found]
+from vllm.model_executor.models import ModelRegistry  # type: ignore[import-not-found]
 from vllm.reasoning import ReasoningParserManager  # type: ignore[import-not-found]
 from vllm.tool_parsers import ToolParserManager  # type: ignore[import-not-found]
 from vllm.utils.argparse_utils import FlexibleArgumentParser  # type: ignore[import-not-found]
@@ -71,6 +72,9 @@ def facts() -> dict[str, Any]:
     }
     return {
         "options": options,
+        "version": vllm.__version__,
+        "architectures": sorted(ModelRegistry.get_supported_archs()),
+        "aliases": [[o.removeprefix("--") for o in action.option_strings] for action in serve._actions],
         "tool_parsers": ToolParserManager.list_registered(),
         "reasoning_parsers": ReasoningParserManager.list_registered(),
         "variables": sorted(vllm.envs.environment_variables),

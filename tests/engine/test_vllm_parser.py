@@ -5,11 +5,8 @@ The pod's image is a newer release than the one with a wheel for the CPU; the di
 
 from __future__ import annotations
 
-import json
-import os
-import subprocess
 from collections.abc import Iterator
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import cache
 from pathlib import Path
 from typing import Any
@@ -24,14 +21,16 @@ from modelyard.k8s.server_pod import server_pod
 from modelyard.k8s.weights import weights_path
 from modelyard.planning import ModelPlan, plan
 from modelyard.spec import load_catalogue, load_environment
-from tests.engine.installed import PYTHON, ROOT, require
+from tests.engine.installed import ROOT, require
+from tests.engine.real_parser import PATH, Refused, ServeParser, json_type
+from tests.engine.vllm_table import installed_table
+from tests.engine.vllm_table import written as table_text
 from tests.unit.given import a_model, a_plan
 
 require()
 
+DATA = ROOT / "constructs" / "modelyard" / "engines" / "data"
 RELEASE = newest_release("vllm")  # 0.33.0; installed is 0.32.0
-PATH = "/models/x"
-
 # 0.33.0 against 0.32.0: flags that came, and choices that came and went.
 NEW_FLAGS = {"monokernel", "reasoning-effort-map", "sleep-mode-backend", "watchdog-config"}
 NEW_CHOICES = {
@@ -73,56 +72,6 @@ EVERYTHING = a_model(
     speculativeDecoding={"tokens": 3},
     drain=90,
 )
-
-
-@dataclass(frozen=True)
-class Refused:
-    """What the parser said instead of values."""
-
-    why: str
-
-
-class ServeParser:
-    """The real parser, in a process of its own."""
-
-    def __init__(self, home: Path) -> None:
-        self._process = subprocess.Popen(
-            [PYTHON, ROOT / "tests" / "engine" / "serve_parser.py"],
-            env={"PATH": os.environ["PATH"], "HOME": str(home), "VLLM_NO_USAGE_STATS": "1"},
-            stdin=subprocess.PIPE,
-            stdout=subprocess.PIPE,
-            text=True,
-        )
-        self.facts = self._answer()
-        self.options: dict[str, dict[str, Any]] = self.facts["options"]
-
-    def __call__(self, *arguments: str) -> dict[str, Any] | Refused:
-        """All values as `vllm serve` goes on with them."""
-        answer = self._ask(arguments)
-        return Refused(answer["refused"]) if "refused" in answer else answer["values"]
-
-    def value(self, flag: str, *arguments: str) -> Any:
-        """What `flag` is after `arguments`, whether or not it needs another flag beside it."""
-        answer = self._ask((PATH, *arguments))
-        return (
-            answer["values"][self.options[flag]["dest"]] if "values" in answer else Refused(answer["refused"])
-        )
-
-    def close(self) -> None:
-        self._process.communicate(timeout=60)
-
-    def _ask(self, arguments: tuple[str, ...]) -> dict[str, Any]:
-        assert self._process.stdin
-        self._process.stdin.write(json.dumps(arguments) + "\n")
-        self._process.stdin.flush()
-        return self._answer()
-
-    def _answer(self) -> dict[str, Any]:
-        assert self._process.stdout
-        line = self._process.stdout.readline()
-        assert line, f"the parser's process ended with {self._process.wait()}"
-        answer: dict[str, Any] = json.loads(line)
-        return answer
 
 
 @pytest.fixture(scope="module")
@@ -262,6 +211,14 @@ def test_a_flag_of_the_removed_table_is_unknown_to_the_parser(
     assert f"unrecognized arguments: --{gone}" in answer.why or f"ambiguous option: --{gone}" in answer.why
 
 
+def test_the_table_of_the_installed_release_is_what_the_parser_says() -> None:
+    """`make engine-table` writes it; nothing in it was typed."""
+    table = installed_table()
+
+    shipped_text = (DATA / f"vllm-{table['version']}.json").read_text(encoding="utf-8")
+    assert table_text(table) == shipped_text
+
+
 def test_the_table_has_the_parsers_flags(parser: ServeParser) -> None:
     table = {flag.name for flag in RELEASE.flags.values()}
     real = {name for name in parser.options if not name.startswith("no-")}
@@ -275,29 +232,11 @@ def shared_flags() -> list[Flag]:
     return [flag for name, flag in RELEASE.flags.items() if name == flag.name and name not in NEW_FLAGS]
 
 
-def json_type(parser: ServeParser, flag: Flag) -> str:
-    """The type in our table's words, from what the parser accepts: its own type functions say little."""
-
-    def accepts(value: str) -> bool:
-        return not isinstance(parser.value(flag.name, f"--{flag.name}={value}"), Refused)
-
-    if choices := parser.options[flag.name]["choices"]:
-        return "integer" if isinstance(choices[0], int) else "string"
-    if accepts("name=/path"):
-        either = parser.value(flag.name, f'--{flag.name}={{"a":1}}')
-        return "any" if isinstance(either, dict) else "string"
-    if not isinstance(parser.value(flag.name, f"--{flag.name}"), Refused):
-        return "boolean"
-    if accepts("{}"):
-        return "object"
-    return "number" if accepts("0.5") else "integer"
-
-
 @pytest.mark.parametrize("flag", shared_flags(), ids=lambda flag: flag.name)
 def test_type_and_choices_of_the_table_are_the_parsers(parser: ServeParser, flag: Flag) -> None:
     real = parser.options[flag.name]
 
-    found = json_type(parser, flag)
+    found = json_type(parser, flag.name)
 
     assert flag.type == found
     assert flag.many == real["many"]

@@ -17,6 +17,7 @@ from modelyard.cli.workspace import (
     readable_environment,
 )
 from modelyard.engines import releases
+from modelyard.engines.differences import differences
 from modelyard.hardware import accelerators, instance_types
 from modelyard.planning.weights import checkpoint_size, parameters
 
@@ -26,6 +27,7 @@ _HELP = """List what is known: accelerators, instances, models or engines.
   modelyard catalog accelerators
   modelyard catalog instances --env prod          prices of that environment's region
   modelyard catalog models --output json
+  modelyard catalog engines --compare 0.32.0..0.33.0   what an upgrade of vLLM changes
 """
 
 _REGION = "us-east-1"
@@ -48,15 +50,21 @@ def catalog(
         str | None, typer.Option("--env", "-e", metavar="NAME", help=f"Region of prices; default {_REGION}.")
     ] = None,
     environments: EnvironmentsOption = ENVIRONMENTS,
+    compare: Annotated[
+        str | None, typer.Option(metavar="OLD..NEW", help="With engines: what changed between two releases.")
+    ] = None,
+    engine: Annotated[
+        str, typer.Option(metavar="NAME", help="Engine whose releases --compare means.")
+    ] = "vllm",
     output: OutputOption = Output.table,
 ) -> int:
+    if compare and topic is not Topic.engines:
+        raise typer.BadParameter("--compare goes with engines")
     region = readable_environment(environments, env).region if env else _REGION
-    rows = {
-        Topic.accelerators: _accelerators,
-        Topic.instances: lambda: _instances(region),
-        Topic.models: _models,
-        Topic.engines: _engines,
-    }[topic]()
+    rows = _rows(topic, region) if compare is None else _compared(engine, compare)
+    if not rows:
+        console(stderr=True).print("nothing changed")
+        return 0
     if output is Output.json:
         print_json(
             "Catalog",
@@ -78,6 +86,14 @@ def catalog(
         )
     )
     return 0
+
+
+def _rows(topic: Topic, region: str) -> list[dict[str, Any]]:
+    if topic is Topic.accelerators:
+        return _accelerators()
+    if topic is Topic.instances:
+        return _instances(region)
+    return _models() if topic is Topic.models else _engines()
 
 
 def _shown(column: str, value: Any) -> str:
@@ -135,6 +151,16 @@ def _models() -> list[dict[str, Any]]:
         }
         for arch in map(architectures().__getitem__, architectures().repositories())
     ]
+
+
+def _compared(engine: str, releases_named: str) -> list[dict[str, Any]]:
+    known = {one.version: one for one in releases() if one.engine == engine}
+    old, dots, new = releases_named.partition("..")
+    if not dots or not {old, new} <= known.keys():
+        raise typer.BadParameter(
+            f"--compare takes OLD..NEW of {', '.join(known) or f'no release: {engine} is unknown'}, got {releases_named}"
+        )
+    return [vars(one) for one in differences(known[old], known[new])]
 
 
 def _engines() -> list[dict[str, Any]]:
