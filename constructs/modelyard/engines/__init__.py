@@ -3,19 +3,26 @@
 from modelyard.engines.commands import ServeSettings, server_args, server_env
 from modelyard.engines.flags import FlagProblem, check_flags
 from modelyard.engines.memory import CacheRules, MemoryFacts, memory_facts, memory_facts_for
+from modelyard.engines.metrics import EXPORTERS, Metric, Metrics, Signals, metrics_of, metrics_of_exporter
 from modelyard.engines.parsers import Parsers, parsers_for
 from modelyard.engines.release import Release, newest_release, release, releases
 
 __all__ = [
+    "EXPORTERS",
     "CacheRules",
     "FlagProblem",
     "MemoryFacts",
+    "Metric",
+    "Metrics",
     "Parsers",
     "Release",
     "ServeSettings",
+    "Signals",
     "check_flags",
     "memory_facts",
     "memory_facts_for",
+    "metrics_of",
+    "metrics_of_exporter",
     "newest_release",
     "parsers_for",
     "release",

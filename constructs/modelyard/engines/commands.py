@@ -37,6 +37,7 @@ class ServeSettings:
     trust_remote_code: bool = False
     load_strategy: str = "lazy"
     drain_seconds: int = 60
+    otlp_endpoint: str | None = None
     port: int = 8000
     extra: Mapping[str, Any] = field(default_factory=dict)
 

@@ -33,7 +33,8 @@ class Flag:
 
 @dataclass(frozen=True)
 class Release:
-    """One release of an engine. `metrics_prefix` stands before the colon of its metrics' names."""
+    """One release of an engine. `metrics_prefix` stands before the colon of its metrics' names; `tracing`: its image sends
+    OpenTelemetry traces."""
 
     engine: EngineName
     version: str
@@ -46,6 +47,7 @@ class Release:
     removed: Mapping[str, str]
     tool_parsers: frozenset[str]
     reasoning_parsers: frozenset[str]
+    tracing: bool
     _quantization: Mapping[str, str]
 
     def least_capability(self, quantization: str) -> Capability | None:
@@ -92,6 +94,7 @@ def _release(table: Mapping[str, Any]) -> Release:
         removed=MappingProxyType(table["removed"]),
         tool_parsers=frozenset(table["toolParsers"]),
         reasoning_parsers=frozenset(table["reasoningParsers"]),
+        tracing=table["tracing"],
         _quantization=MappingProxyType(table["quantizationMinCapability"]),
     )
 

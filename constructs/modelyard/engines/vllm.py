@@ -63,6 +63,8 @@ def common_args(settings: ServeSettings) -> list[str]:
         args += ["--enable-auto-tool-choice", f"--tool-call-parser={settings.tool_parser}"]
     if settings.reasoning_parser:
         args.append(f"--reasoning-parser={settings.reasoning_parser}")
+    if settings.otlp_endpoint:
+        args.append(f"--otlp-traces-endpoint={settings.otlp_endpoint}")
     if settings.trust_remote_code:
         args.append("--trust-remote-code")
     return args

@@ -68,7 +68,7 @@ class ModelServer(Construct):
             "NetworkPolicy",
             api_version="networking.k8s.io/v1",
             kind="NetworkPolicy",
-            spec=server_ingress(plan.model, environment),
+            spec=server_ingress(plan.model, environment, traced=plan.traced),
             **self._common,
         )
         manifest(
@@ -121,6 +121,7 @@ class ModelServer(Construct):
                 environment=self._environment.name,
                 priority_class=priority_class,
                 do_not_disrupt=self._environment.strict,
+                otlp_endpoint=self._environment.monitoring.otlp_endpoint,
             ),
         }
         if not plan.model.autoscaled:  # an autoscaler's number must not be in Git
@@ -150,6 +151,16 @@ class ModelServer(Construct):
                         "port": PORT_NAME,
                         "path": "/metrics",
                         "interval": f"{plan.model.observability.scrape_interval}s",
+                        # What rules and dashboards filter by: engines call their model by the client's name for it.
+                        "relabelings": [
+                            {
+                                "action": "replace",
+                                "sourceLabels": [
+                                    "__meta_kubernetes_service_label_app_kubernetes_io_instance"
+                                ],
+                                "targetLabel": "model",
+                            }
+                        ],
                     }
                 ],
             },

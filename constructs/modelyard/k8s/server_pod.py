@@ -32,8 +32,8 @@ _WRITABLE = {
 _OFFLINE = {"HF_HUB_DISABLE_TELEMETRY": "1", "HF_HUB_OFFLINE": "1"}
 
 
-def serve_settings(plan: ModelPlan) -> ServeSettings:
-    """The plan in the engine's terms."""
+def serve_settings(plan: ModelPlan, otlp_endpoint: str | None = None) -> ServeSettings:
+    """The plan in the engine's terms; `otlp_endpoint` is where the environment collects traces."""
     model, serving = plan.model, plan.serving
     names = model.model.served_names or tuple(dict.fromkeys((model.name, model.model.repository)))
     speculative = model.speculative_decoding
@@ -64,16 +64,22 @@ def serve_settings(plan: ModelPlan) -> ServeSettings:
         trust_remote_code=model.model.trust_remote_code is not None,
         load_strategy=plan.load_strategy,
         drain_seconds=model.drain,
+        otlp_endpoint=otlp_endpoint if plan.traced else None,
         port=PORT,
         extra=model.engine.args,
     )
 
 
 def server_pod(
-    plan: ModelPlan, *, environment: str, priority_class: str, do_not_disrupt: bool
+    plan: ModelPlan,
+    *,
+    environment: str,
+    priority_class: str,
+    do_not_disrupt: bool,
+    otlp_endpoint: str | None = None,
 ) -> dict[str, Any]:
     """`spec.template` of the server's Deployment."""
-    settings = serve_settings(plan)
+    settings = serve_settings(plan, otlp_endpoint)
     drain = Drain(requests=plan.model.drain)
     accelerator = plan.serving.accelerator
     # Only a fetch job marks what is whole: nobody would mark weights that were in the cache before.

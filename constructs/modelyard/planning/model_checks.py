@@ -62,6 +62,22 @@ def parser_findings(model: Model, serving: Serving) -> Iterator[Finding]:
             )
 
 
+def tracing_findings(planned: ModelPlan, environment: Environment) -> Iterator[Finding]:
+    """What keeps the traces that a model asks for from being sent."""
+    if not planned.model.observability.tracing:
+        return
+    release = planned.serving.release
+    if not release.tracing:
+        message = f"the image of {release.engine} {release.version} sends no traces"
+        fix = "set observability.tracing to false"
+    elif not environment.monitoring.otlp_endpoint:
+        message = f"environment {environment.name} names no collector for traces"
+        fix = "set monitoring.otlpEndpoint in it, or observability.tracing to false"
+    else:
+        return
+    yield Finding("OTEL001", message, fix, subject=planned.name, field=("observability", "tracing"))
+
+
 def advice(planned: ModelPlan) -> Iterator[Finding]:
     """Warnings about one model that can run."""
     model, placement, serving = planned.model, planned.placement, planned.serving

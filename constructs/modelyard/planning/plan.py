@@ -16,6 +16,7 @@ from modelyard.planning.model_checks import (
     likely_release,
     parser_findings,
     reference_findings,
+    tracing_findings,
 )
 from modelyard.planning.packing import pod_kind
 from modelyard.planning.pool_checks import (
@@ -71,6 +72,7 @@ def plan(
         if isinstance(planned, ModelPlan):
             plans.append(planned)
             problems += advice(planned)
+            problems += tracing_findings(planned, environment)
         else:
             problems.append(planned)
     problems += [
