@@ -5,7 +5,7 @@ from __future__ import annotations
 from cdk8s import Chart
 from constructs import Construct
 
-from modelyard.k8s import ModelServer
+from modelyard.k8s import ModelRules, ModelServer
 from modelyard.planning import ModelPlan
 from modelyard.spec import Environment
 
@@ -16,3 +16,5 @@ class ModelChart(Chart):
     ) -> None:
         super().__init__(scope, construct_id, disable_resource_name_hashes=True)
         ModelServer(self, "Server", plan=plan, environment=environment)
+        if environment.monitoring.enabled:
+            ModelRules(self, "Rules", plan=plan, environment=environment)

@@ -17,6 +17,8 @@ _REQUIRED: dict[str, tuple[str, ...]] = {
     **dict.fromkeys(_WORKLOADS, _POD),
     "Deployment": ("spec.selector.matchLabels", *_POD),
     "NetworkPolicy": ("spec.podSelector",),
+    "PodMonitor": ("spec.selector.matchLabels", "spec.podMetricsEndpoints"),
+    "PrometheusRule": ("spec.groups",),
     "PodDisruptionBudget": ("spec.selector.matchLabels",),
     "ScaledObject": ("spec.scaleTargetRef.name",),
     "Service": ("spec.selector", "spec.ports"),
@@ -30,10 +32,17 @@ def check_objects(objects: Iterable[Manifest]) -> list[Finding]:
     if incomplete := [*_incomplete(items)]:
         return incomplete  # the other rules read what is missing here
     findings = [*_duplicates(items), *_secret_findings(items), *_join_findings(items)]
+    open_to_hosts = {i["metadata"]["name"] for i in items if i["kind"] == "Namespace" and _privileged(i)}
     for item in items:
-        if item["kind"] in _WORKLOADS:
+        # What reads devices has a namespace of its own, at another level; models never run there.
+        if item["kind"] in _WORKLOADS and item["metadata"].get("namespace") not in open_to_hosts:
             findings += _pod_findings(item)
     return findings
+
+
+def _privileged(namespace: Manifest) -> bool:
+    labels = namespace["metadata"].get("labels", {})
+    return bool(labels.get("pod-security.kubernetes.io/enforce") == "privileged")
 
 
 def pod_template(item: Manifest) -> Manifest:

@@ -30,14 +30,13 @@ def model_cost(plan: ModelPlan, namespace: str) -> RuleGroup | None:
             "model:cost:usd_per_hour",
             f"{chosen.series('model:accelerators:sum')} * on (model, namespace) "
             f"{chosen.series('model:accelerator_price:usd_per_hour')}",
-            by=("model", "namespace"),
-            labels={"nodepool": plan.placement.pool_name},
+            labels={**chosen.labels, "nodepool": plan.placement.pool_name},
         ),
         Recording("model:generated_tokens:rate1h", f"avg_over_time({generated}[1h])", labels=chosen.labels),
         Recording(
             "model:cost:usd_per_million_tokens",
             f"1e6 * {cost} / on (model, namespace) (3600 * {tokens} > 0)",
-            by=("model", "namespace"),
+            labels=chosen.labels,
         ),
     )
     return RuleGroup(f"{plan.name}.cost", rules)
@@ -78,5 +77,5 @@ def _pool_prices(plan: Plan, pool: str) -> Iterator[Recording]:
             "pool:cost:usd_per_hour",
             f'pool:accelerators:sum{{nodepool="{pool}"}} * on (nodepool) '
             f'max by (nodepool) (pool:accelerator_price:usd_per_hour{{nodepool="{pool}"}})',
-            by=("nodepool",),
+            labels={"nodepool": pool},
         )
