@@ -238,7 +238,7 @@ class ServiceLevels(Document):
     """Time to the first token of 95 % of requests, such as 800ms."""
     itl_p95: Latency | None = None
     """Time between two tokens, 95 % of all gaps, such as 50ms."""
-    e2e_p95: Latency | None = None
+    e2e_p95: Annotated[Latency | None, Field(alias="e2eP95")] = None
     """Time to the whole answer of 95 % of requests, such as 20s."""
     error_rate: Annotated[Share, Field(gt=0, le=0.05)] | None = None
     """Most requests that may fail, such as 0.5%. Above 5% an alert on fourteen times the rate could hardly fire."""
