@@ -46,7 +46,10 @@ class AddonsChart(Chart):
         if autoscaling:
             self._namespace("keda", "restricted")
             self._addon(
-                "keda", namespace="keda", repository="https://kedacore.github.io/charts", version="2.20.2",
+                "keda",
+                namespace="keda",
+                repository="https://kedacore.github.io/charts",
+                version="2.20.2",
                 values={"prometheus": {"operator": {"enabled": True}}},
             )
 

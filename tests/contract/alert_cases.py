@@ -54,7 +54,9 @@ _PDB = f'{{namespace="{NAMESPACE}", poddisruptionbudget="{MODEL}"}}'
 _POOL = '{nodepool="bottle", resource_type="nvidia.com/gpu"}'
 _HELD, _LIMIT = f"karpenter_nodepools_usage{_POOL}", f"karpenter_nodepools_limit{_POOL}"
 _PENDING = f'kube_pod_status_phase{{{_KUBE}, phase="Pending"}}'
-_SCALER = f'keda_scaler_detail_errors_total{{namespace="{NAMESPACE}", scaledObject="{MODEL}", scaler="prometheus"}}'
+_SCALER = (
+    f'keda_scaler_detail_errors_total{{namespace="{NAMESPACE}", scaledObject="{MODEL}", scaler="prometheus"}}'
+)
 _CERTIFICATE = 'certmanager_certificate_expiration_timestamp_seconds{namespace="gateway", name="models"}'
 _LAUNCH = "karpenter_cloudprovider_errors_total{method="
 _NEURON = 'hardware_ecc_events_total{instance_id="i-1", neuron_device_index="3", event_type='

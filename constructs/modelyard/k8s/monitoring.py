@@ -115,7 +115,11 @@ class PlatformMonitoring(Construct):
             if accelerators()[pool.accelerator].vendor == "aws"
         ]
         selector = {"app.kubernetes.io/name": "neuron-monitor"}
-        nodes = {"key": "karpenter.sh/nodepool", "operator": "In", "values": sorted(name for name, _ in pools)}
+        nodes = {
+            "key": "karpenter.sh/nodepool",
+            "operator": "In",
+            "values": sorted(name for name, _ in pools),
+        }
         taints = sorted({accelerator.taint for _, accelerator in pools})
         manifest(
             self,

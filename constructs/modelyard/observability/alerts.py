@@ -45,9 +45,7 @@ def _availability(plan: ModelPlan, chosen: Selection) -> Iterator[Alert]:
     if plan.model.replicas.min == 0:
         wanted = chosen.named("kube_deployment_spec_replicas", "deployment")
         expr = f"({expr}) and on () ({wanted} > 0)"
-    yield Alert(
-        "ModelGone", expr, wait, "critical", f"{chosen.model}: no replica answers", chosen.labels
-    )
+    yield Alert("ModelGone", expr, wait, "critical", f"{chosen.model}: no replica answers", chosen.labels)
     signals = metrics_for(plan).signals
     if signals.running and signals.generated_tokens:
         running = f"sum by (pod) ({chosen.series(signals.running)})"

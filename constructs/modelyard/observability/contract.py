@@ -13,7 +13,9 @@ from modelyard.engines import EXPORTERS, Metric, Metrics, metrics_of_exporter
 from modelyard.observability.rule import Alert, Recording, RuleGroup
 
 # What Prometheus puts on every series: from discovery, and `model` from the relabelling of our ServiceMonitors.
-TARGET_LABELS = frozenset({"job", "instance", "namespace", "pod", "container", "service", "endpoint", "model"})
+TARGET_LABELS = frozenset(
+    {"job", "instance", "namespace", "pod", "container", "service", "endpoint", "model"}
+)
 
 _ALTERNATIVES = re.compile(r"^[\w.|/ -]+$")
 _VARIABLES = {"$__rate_interval": "5m", "$__range": "1h", "$__interval": "1m"}
@@ -41,7 +43,9 @@ class Contract:
         promql.walk(tree, pre_visit=nodes.append)  # type: ignore[arg-type] # None goes on
         selectors = [node for node in nodes if isinstance(node, promql.VectorSelector)]
         problems = [problem for selector in selectors for problem in self._selector(selector)]
-        known = {label for s in selectors if s.name in self.series for label in self.series[s.name or ""].labels}
+        known = {
+            label for s in selectors if s.name in self.series for label in self.series[s.name or ""].labels
+        }
         return problems + [
             f"no metric in it has label {label}: {query}"
             for node in nodes

@@ -50,7 +50,9 @@ def pool_recordings(plan: Plan) -> RuleGroup:
         labels = {"nodepool": name}
         matchers = f'nodepool="{name}", resource_type="{resource}"'
         rules += [
-            Recording("pool:accelerators:sum", f"sum(karpenter_nodepools_usage{{{matchers}}})", labels=labels),
+            Recording(
+                "pool:accelerators:sum", f"sum(karpenter_nodepools_usage{{{matchers}}})", labels=labels
+            ),
             Recording(
                 "pool:accelerators:limit", f"max(karpenter_nodepools_limit{{{matchers}}})", labels=labels
             ),

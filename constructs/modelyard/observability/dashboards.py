@@ -93,7 +93,11 @@ def _traffic(plan: ModelPlan, chosen: Selection) -> tuple[Panel, ...]:
         panels.append(Panel("Tokens a second", tuple(queries)))
     if signals.running:
         running = (chosen.series("model:requests_running:sum"), "running")
-        panels.append(Panel("Requests in the batch", (running,), about=f"At most {plan.serving.max_num_seqs} a replica."))
+        panels.append(
+            Panel(
+                "Requests in the batch", (running,), about=f"At most {plan.serving.max_num_seqs} a replica."
+            )
+        )
     return tuple(panels)
 
 
@@ -125,7 +129,9 @@ def _saturation(plan: ModelPlan, chosen: Selection) -> tuple[Panel, ...]:
         usage = (chosen.series("model:kv_cache_usage:max"), "fullest replica")
         panels.append(Panel("KV cache in use", (usage,), unit="percentunit", limit=KV_CACHE_FULL))
     if signals.preemptions:
-        panels.append(Panel("Preemptions a second", ((chosen.series("model:preemptions:rate5m"), "preemptions"),)))
+        panels.append(
+            Panel("Preemptions a second", ((chosen.series("model:preemptions:rate5m"), "preemptions"),))
+        )
     return tuple(panels)
 
 
@@ -156,7 +162,9 @@ def _devices(plan: ModelPlan, chosen: Selection) -> tuple[Panel, ...]:
 
 def _cost(chosen: Selection) -> tuple[Panel, ...]:
     return (
-        Panel("US dollars an hour", ((chosen.series("model:cost:usd_per_hour"), "cost"),), unit="currencyUSD"),
+        Panel(
+            "US dollars an hour", ((chosen.series("model:cost:usd_per_hour"), "cost"),), unit="currencyUSD"
+        ),
         Panel(
             "US dollars a million generated tokens",
             ((chosen.series("model:cost:usd_per_million_tokens"), "cost"),),

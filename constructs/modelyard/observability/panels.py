@@ -120,4 +120,3 @@ def _thresholds(limit: float, least_is_bad: bool) -> dashboard.ThresholdsConfig:
     below, above = ("red", "green") if least_is_bad else ("green", "red")
     steps = [model.Threshold(value=None, color=below), model.Threshold(value=limit, color=above)]
     return dashboard.ThresholdsConfig().mode(model.ThresholdsMode.ABSOLUTE).steps(steps)
-

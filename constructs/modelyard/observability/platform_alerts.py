@@ -34,7 +34,8 @@ def platform_alerts(plan: Plan) -> RuleGroup:
 def node_accelerators(plan: Plan, pool: str) -> int:
     """Accelerators of the smallest node that a model of the plan wants from the pool."""
     return min(
-        (m.placement.cheapest.accelerator_count for m in plan.models if m.placement.pool_name == pool), default=1
+        (m.placement.cheapest.accelerator_count for m in plan.models if m.placement.pool_name == pool),
+        default=1,
     )
 
 

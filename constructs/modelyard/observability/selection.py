@@ -27,9 +27,7 @@ class Selection:
 
     def named(self, metric: str, label: str, name: str | None = None, *matchers: str) -> str:
         """Series of others about an object with the model's name, or `name`."""
-        return _select(
-            metric, f'namespace="{self.namespace}"', f'{label}="{name or self.model}"', *matchers
-        )
+        return _select(metric, f'namespace="{self.namespace}"', f'{label}="{name or self.model}"', *matchers)
 
     @property
     def labels(self) -> dict[str, str]:
