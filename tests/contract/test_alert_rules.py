@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 import yaml  # type: ignore[import-untyped]
 
-from tests.contract.alert_cases import CASES, HEALTHY_GPU, MODEL, NAMESPACE, Case, Series
+from tests.contract.alert_cases import CASES, HEALTHY_GPU, MODEL, NAMESPACE, POD, Case, Series
 from tests.contract.conftest import ROOT, Tree
 
 RUNBOOKS = ROOT / "docs" / "runbooks"
@@ -146,7 +146,8 @@ def test_what_people_read_names_the_model_and_the_page(full: Path) -> None:
 
 
 def test_cost_follows_price_and_accelerators(full: Path) -> None:
-    held = f'kube_pod_container_resource_requests{{namespace="{NAMESPACE}", pod="{MODEL}-7d9f8b6c5d-x2x4z", container="server", node="a", resource="nvidia_com_gpu"}}'
+    pod = f'namespace="{NAMESPACE}", pod="{POD}", container="server", node="a"'
+    held = f'kube_pod_container_resource_requests{{{pod}, resource="nvidia_com_gpu"}}'
     tokens = f'vllm:generation_tokens_total{{namespace="{NAMESPACE}", model="{MODEL}"}}'
     test = unit_test({held: "2x100", tokens: "0+60000x100"}, 90, "ModelGone", fires=False)
     labels = f'{{model="{MODEL}", namespace="{NAMESPACE}"'

@@ -130,7 +130,8 @@ def _pods(plan: ModelPlan, chosen: Selection) -> Iterator[Alert]:
         chosen.labels,
     )
     if plan.model.model.scheme == "hf" or plan.model.adapters:
-        failed = f'kube_job_failed{{namespace="{chosen.namespace}", job_name=~"{chosen.model}-fetch-[0-9a-f]+", condition="true"}}'
+        jobs = f'job_name=~"{chosen.model}-fetch-[0-9a-f]+"'
+        failed = f'kube_job_failed{{namespace="{chosen.namespace}", {jobs}, condition="true"}}'
         yield Alert(
             "WeightsFetchFailed",
             f"max by (job_name) ({failed}) > 0",

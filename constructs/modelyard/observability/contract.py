@@ -40,7 +40,7 @@ class Contract:
         except ValueError as error:
             return [f"{query}: {error}"]
         nodes: list[promql.Expr] = []
-        promql.walk(tree, pre_visit=nodes.append)  # type: ignore[arg-type] # None goes on
+        promql.walk(tree, pre_visit=nodes.append)
         selectors = [node for node in nodes if isinstance(node, promql.VectorSelector)]
         problems = [problem for selector in selectors for problem in self._selector(selector)]
         known = {

@@ -107,7 +107,8 @@ def _neuron() -> Iterator[Alert]:
 
 
 def _cache(plan: Plan) -> Iterator[Alert]:
-    used = f'kubelet_volume_stats_used_bytes{{namespace="{plan.environment.namespace}", persistentvolumeclaim="{_CLAIM}"}}'
+    claim = f'namespace="{plan.environment.namespace}", persistentvolumeclaim="{_CLAIM}"'
+    used = f"kubelet_volume_stats_used_bytes{{{claim}}}"
     size = plan.environment.cache.size_gib
     yield Alert(
         "ModelCacheFilling",
