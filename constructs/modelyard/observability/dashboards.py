@@ -23,19 +23,24 @@ def fleet(plan: Plan) -> str:
     """Every model at a glance: is it there, is it fast, does anybody wait."""
     environment = plan.environment
     of = f'namespace="{environment.namespace}", model=~"$model"'
+    # By what is wanted: the series of a model whose Service is gone are gone as well.
+    gone = (
+        f"count(model:replicas_wanted:max{{{of}}} > 0 unless on (model, namespace) "
+        f"model:replicas_up:sum{{{of}}} > 0) or vector(0)"
+    )
     overview = (
         Panel(
             "Models without a replica",
-            (("count(model:replicas_up:sum == 0) or vector(0)", ""),),
+            ((gone, ""),),
             limit=1,
             kind="stat",
             width=6,
-            about="Models whose every scrape fails; alert ModelGone.",
+            about="Models that should run and that nobody can scrape; alert ModelGone.",
         ),
         Panel("Replicas that answer", ((f"sum(model:replicas_up:sum{{{of}}})", ""),), kind="stat", width=6),
         Panel("Requests waiting", ((f"sum(model:requests_waiting:sum{{{of}}})", ""),), kind="stat", width=6),
         Panel(
-            "Alerts that fire",
+            "Alerts that fire in the cluster",
             (('count(ALERTS{alertstate="firing", severity=~"critical|warning"}) or vector(0)', ""),),
             limit=1,
             kind="stat",
@@ -45,7 +50,7 @@ def fleet(plan: Plan) -> str:
     traffic = (
         Panel("Requests a second", ((f"model:requests:rate5m{{{of}}}", "{{model}}"),), unit="reqps"),
         Panel("Generated tokens a second", ((f"model:generated_tokens:rate5m{{{of}}}", "{{model}}"),)),
-        Panel("Requests waiting", ((f"model:requests_waiting:sum{{{of}}}", "{{model}}"),)),
+        Panel("Requests waiting, by model", ((f"model:requests_waiting:sum{{{of}}}", "{{model}}"),)),
     )
     latency = (
         Panel("Time to first token, p95", ((f"model:ttft_seconds:p95{{{of}}}", "{{model}}"),), unit="s"),
@@ -63,7 +68,10 @@ def fleet(plan: Plan) -> str:
         about="All models of the environment. Click a model's own dashboard for the reasons.",
         variables=[
             Variable(
-                "model", f'model:replicas_up:sum{{namespace="{environment.namespace}"}}', "model", many=True
+                "model",
+                f'model:replicas_wanted:max{{namespace="{environment.namespace}"}}',
+                "model",
+                many=True,
             )
         ],
         rows=[Row("Now", overview), Row("Traffic", traffic), Row("Latency and saturation", latency)],
