@@ -115,7 +115,7 @@ class AddonsChart(Chart):
             "dcgm-exporter",
             namespace=DCGM_NAMESPACE,
             repository="https://nvidia.github.io/dcgm-exporter/helm-charts",
-            version="4.8.2",
+            version=metrics_of_exporter("dcgm-exporter").version,  # later ones rename what the rules ask for
             values={
                 "affinity": _on_pools(list(nvidia)),
                 "tolerations": [{"key": t, "operator": "Exists", "effect": "NoSchedule"} for t in taints],
