@@ -15,7 +15,7 @@ CERTIFICATE_DAYS = 21
 """Days that are left to renew by hand when renewal does not work; cert-manager starts at thirty."""
 
 _CLAIM = "model-cache"
-# Errors of the program, not of the device (NVIDIA's XID catalogue, r580): faults in a kernel, memory faults that name an
+# Errors of the program, not of the device (NVIDIA's XID catalogue): faults in a kernel, memory faults that name an
 # address, a stopped channel. The engine's own alerts show what comes of them.
 _APPLICATION_XIDS = ("13", "31", "43", "45")
 
