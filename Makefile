@@ -29,6 +29,7 @@ down: install ## Destroy what `make up` deployed, and stop the embedded AWS
 
 .PHONY: test
 test: install ## Run every test that needs neither AWS, Docker nor Go
+	@$(PYTHON) .ci/install_promtool.py
 	@$(RUN) pytest -q --ignore=tests/engine
 
 .PHONY: contract

@@ -7,10 +7,12 @@ from typing import Any, Literal
 from cdk8s import Chart
 from constructs import Construct
 
+from modelyard.engines import metrics_of_exporter
 from modelyard.hardware import accelerator_of
 from modelyard.k8s import HelmAddon
 from modelyard.k8s.labels import platform_labels
 from modelyard.k8s.manifest import manifest
+from modelyard.k8s.monitoring import DCGM_NAMESPACE
 from modelyard.spec import Environment
 
 _KARPENTER_REPOSITORY = "oci://public.ecr.aws/karpenter"
@@ -39,10 +41,16 @@ class AddonsChart(Chart):
             )
         if environment.monitoring.enabled and environment.monitoring.install:
             self._prometheus()
+        if environment.monitoring.enabled:
+            self._gpu_metrics()
         if autoscaling:
             self._namespace("keda", "restricted")
             self._addon(
-                "keda", namespace="keda", repository="https://kedacore.github.io/charts", version="2.20.2"
+                "keda",
+                namespace="keda",
+                repository="https://kedacore.github.io/charts",
+                version="2.20.2",
+                values={"prometheus": {"operator": {"enabled": True}}},
             )
 
     def _karpenter(self) -> None:
@@ -94,6 +102,28 @@ class AddonsChart(Chart):
                 version="1.10.0",
                 values={"npd": {"enabled": False}},
             )
+
+    def _gpu_metrics(self) -> None:
+        pools = self._environment.pools
+        nvidia = {n: accelerator_of(p.accelerator) for n, p in pools.items()}
+        nvidia = {name: found for name, found in nvidia.items() if found.vendor == "nvidia"}
+        if not nvidia:
+            return
+        self._namespace(DCGM_NAMESPACE, "privileged")  # the exporter reads devices as root
+        taints = sorted({found.taint for found in nvidia.values()})
+        self._addon(
+            "dcgm-exporter",
+            namespace=DCGM_NAMESPACE,
+            repository="https://nvidia.github.io/dcgm-exporter/helm-charts",
+            version=metrics_of_exporter("dcgm-exporter").version,  # later ones rename what the rules ask for
+            values={
+                "affinity": _on_pools(list(nvidia)),
+                "tolerations": [{"key": t, "operator": "Exists", "effect": "NoSchedule"} for t in taints],
+                # The PodMonitor is ours: Prometheus' definitions may not be there when this is installed.
+                "serviceMonitor": {"enabled": False},
+                "customMetrics": dcgm_counters(),
+            },
+        )
 
     def _prometheus(self) -> None:
         namespace = self._environment.monitoring.namespace
@@ -153,3 +183,9 @@ def _on_pools(names: list[str]) -> dict[str, Any]:
     expression = {"key": "karpenter.sh/nodepool", "operator": "In", "values": sorted(names)}
     terms = {"nodeSelectorTerms": [{"matchExpressions": [expression]}]}
     return {"nodeAffinity": {"requiredDuringSchedulingIgnoredDuringExecution": terms}}
+
+
+def dcgm_counters() -> str:
+    """The exporter's list of counters: those of the metric table, so that what rules ask for is collected."""
+    families = metrics_of_exporter("dcgm-exporter").families.values()
+    return "".join(f"{metric.name}, {metric.type}, {metric.help}\n" for metric in families)

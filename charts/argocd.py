@@ -10,7 +10,7 @@ from modelyard.spec import Environment
 from modelyard.spec.environment import GitRepository
 
 # Folder to sync wave: add-ons bring the definitions that the platform needs, and it the nodes for the models.
-_WAVES = {"addons": -10, "platform": -5, "models": 0}
+_WAVES = {"addons": -10, "monitoring": -5, "platform": -5, "models": 0}
 
 
 class ArgoChart(Chart):
@@ -19,6 +19,8 @@ class ArgoChart(Chart):
     ) -> None:
         super().__init__(scope, construct_id, disable_resource_name_hashes=True)
         for folder, wave in _WAVES.items():
+            if folder == "monitoring" and not environment.monitoring.enabled:
+                continue
             ArgoApplication(
                 self,
                 folder.capitalize(),

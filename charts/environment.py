@@ -12,6 +12,7 @@ from cdk8s import App, Chart
 from charts.addons import AddonsChart
 from charts.argocd import ArgoChart
 from charts.model import ModelChart
+from charts.monitoring import MonitoringChart
 from charts.platform import PlatformChart
 from charts.weights import WeightsChart
 from modelyard.findings import Finding
@@ -56,8 +57,10 @@ def environment_objects(plan: Plan) -> dict[str, Objects]:
     app = App()
     environment = plan.environment
     charts: dict[str, Chart] = {"platform": PlatformChart(app, "platform", environment=environment)}
+    autoscaled = any(model.model.autoscaled for model in plan.models)
+    if environment.monitoring.enabled:
+        charts["monitoring"] = MonitoringChart(app, "monitoring", plan=plan, autoscaling=autoscaled)
     if environment.delivery != "none":
-        autoscaled = any(model.model.autoscaled for model in plan.models)
         charts["addons"] = AddonsChart(app, "addons", environment=environment, autoscaling=autoscaled)
     if environment.git:
         charts["argocd"] = ArgoChart(app, "argocd", environment=environment, git=environment.git)

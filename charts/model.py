@@ -7,7 +7,7 @@ from collections.abc import Iterable
 from cdk8s import Chart
 from constructs import Construct
 
-from modelyard.k8s import ModelServer
+from modelyard.k8s import ModelRules, ModelServer
 from modelyard.planning import ModelPlan
 from modelyard.spec import Environment
 
@@ -19,3 +19,5 @@ class ModelChart(Chart):
         super().__init__(scope, construct_id, disable_resource_name_hashes=True)
         for plan in plans:
             ModelServer(self, f"Server-{plan.role}", plan=plan, environment=environment)
+            if environment.monitoring.enabled and not plan.model.batch:
+                ModelRules(self, f"Rules-{plan.role}", plan=plan, environment=environment)

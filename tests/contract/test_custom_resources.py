@@ -21,6 +21,8 @@ KINDS = [
     ("karpenter.k8s.aws/v1", "EC2NodeClass"),
     ("karpenter.sh/v1", "NodePool"),
     ("keda.sh/v1alpha1", "ScaledObject"),
+    ("monitoring.coreos.com/v1", "PodMonitor"),
+    ("monitoring.coreos.com/v1", "PrometheusRule"),
     ("monitoring.coreos.com/v1", "ServiceMonitor"),
     ("source.toolkit.fluxcd.io/v1", "HelmRepository"),
 ]
@@ -91,6 +93,8 @@ REQUIREMENT = ("spec", "template", "spec", "requirements", 0)
         ("ScaledObject", ("spec", "minReplicaCount"), 100, "minReplicaCount"),
         ("ScaledObject", ("spec", "triggers", 0, "metricType"), 1, "is not of type 'string'"),
         ("ServiceMonitor", ("spec", "endpoints", 0, "interval"), "often", "does not match"),
+        ("PodMonitor", ("spec", "podMetricsEndpoints", 0, "portNumber"), "metrics", "is not of type"),
+        ("PrometheusRule", ("spec", "groups", 0, "rules", 0, "expr"), None, "is not of type"),
         ("ExternalSecret", ("spec", "data", 0, "secretKey"), None, "None is not of type 'string'"),
     ],
 )

@@ -5,11 +5,9 @@ from __future__ import annotations
 import re
 from typing import Any
 
-from modelyard.engines import newest_release
+from modelyard.engines import metrics_of, newest_release
 from modelyard.manifests.rules import check_objects
 from tests.contract.conftest import ROOT, Tree
-
-METRICS = ROOT / "tests" / "fixtures" / "vllm_metrics.txt"
 
 
 def matches(selector: dict[str, str], labels: dict[str, str]) -> bool:
@@ -165,7 +163,7 @@ def test_a_server_tolerates_the_taint_of_its_pool_and_asks_for_its_types(each: T
 
 
 def test_queries_ask_for_metrics_that_vllm_has(each: Tree) -> None:
-    known = {line for line in METRICS.read_text(encoding="utf-8").splitlines() if not line.startswith("#")}
+    known = metrics_of("vllm", newest_release("vllm").version).names
 
     for scaler in each.of("ScaledObject"):
         for trigger in scaler["spec"]["triggers"]:
@@ -174,7 +172,7 @@ def test_queries_ask_for_metrics_that_vllm_has(each: Tree) -> None:
             asked = set(re.findall(r"\bvllm[:_]\w+", trigger["metadata"]["query"]))
             assert asked
             assert asked <= known
-            assert f'service="{scaler["metadata"]["name"]}"' in trigger["metadata"]["query"]
+            assert f'model="{scaler["metadata"]["name"]}"' in trigger["metadata"]["query"]
 
 
 def test_an_autoscaled_deployment_states_no_replicas(each: Tree) -> None:

@@ -254,3 +254,33 @@ def test_a_patch_that_breaks_nothing_is_applied(patched: Callable[[Manifest], Pl
 
     text = (tmp_path / "models" / MODEL / f"deployment-{MODEL}.yaml").read_text(encoding="utf-8")
     assert "example.org/note: kept" in text
+
+
+@pytest.mark.parametrize(
+    ("kind", "path"),
+    [
+        ("PrometheusRule", ("spec", "groups")),
+        ("PodMonitor", ("spec", "podMetricsEndpoints")),
+        ("PodMonitor", ("spec", "selector", "matchLabels")),
+    ],
+)
+def test_what_prometheus_needs_is_required(prod: Tree, kind: str, path: tuple[str, ...]) -> None:
+    objects = deepcopy(list(prod.objects))
+    place: Any = next(item for item in objects if item["kind"] == kind)
+    for step in path[:-1]:
+        place = place[step]
+    del place[path[-1]]
+
+    assert f"has no {'.'.join(path)}" in str(check_objects(objects))
+
+
+def test_only_a_privileged_namespace_lets_a_pod_read_devices(prod: Tree) -> None:
+    objects = deepcopy(list(prod.objects))
+    [namespace] = [
+        i for i in objects if i["kind"] == "Namespace" and i["metadata"]["name"] == "neuron-monitor"
+    ]
+    assert check_objects(objects) == []
+
+    namespace["metadata"]["labels"]["pod-security.kubernetes.io/enforce"] = "restricted"
+
+    assert "DaemonSet neuron-monitor: may run as root" in str(check_objects(objects))

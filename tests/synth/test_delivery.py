@@ -57,11 +57,16 @@ def test_flux_is_the_only_helm_release_and_is_pinned(each: Synthesis) -> None:
     assert (release["Namespace"], release["CreateNamespace"], release["Wait"]) == ("flux-system", True, True)
 
 
-def test_flux_applies_addons_then_platform_then_models(each: Synthesis) -> None:
+def test_flux_applies_addons_then_platform_and_monitoring_then_models(each: Synthesis) -> None:
     objects = _objects(each)
 
     order = {name: o["spec"].get("dependsOn") for name, o in objects.items() if o["kind"] == "Kustomization"}
-    assert order == {"addons": None, "platform": [{"name": "addons"}], "models": [{"name": "platform"}]}
+    assert order == {
+        "addons": None,
+        "monitoring": [{"name": "addons"}],
+        "platform": [{"name": "addons"}],
+        "models": [{"name": "platform"}],
+    }
     for name in order:
         spec = objects[name]["spec"]
         assert (spec["path"], spec["prune"], spec["wait"]) == (f"./{name}", True, True)
@@ -94,7 +99,8 @@ def test_ids_that_only_the_deploy_knows_reach_the_manifests(each: Synthesis) -> 
     for folder in ("platform", "models"):
         substitute = objects[folder]["spec"]["postBuild"]["substitute"]
         assert substitute.keys() == {"modelyard_efs_file_system_id", "modelyard_efs_access_point_id"}
-    assert "postBuild" not in objects["addons"]["spec"]
+    for folder in ("addons", "monitoring"):  # dashboards have ${variables} of their own
+        assert "postBuild" not in objects[folder]["spec"]
 
 
 def test_an_undefined_substitution_is_an_error(each: Synthesis) -> None:

@@ -71,7 +71,12 @@ MODEL: dict[str, Any] = {
     "drain": 60,
     "startup": {"budget": None},
     "access": {"exposure": "cluster", "host": None, "allowFrom": (), "apiKey": None},
-    "observability": {"scrapeInterval": 15},
+    "observability": {
+        "scrapeInterval": 15,
+        "slo": {"ttftP95": None, "itlP95": None, "e2eP95": None, "errorRate": None},
+        "dashboard": True,
+        "tracing": False,
+    },
     "patches": (),
 }
 
@@ -102,6 +107,8 @@ ENVIRONMENT: dict[str, Any] = {
         "labels": {"release": "kube-prometheus-stack"},
         "prometheus": None,
         "install": True,
+        "otlpEndpoint": None,
+        "runbooks": None,
     },
     "delivery": "flux",
     "git": None,

@@ -68,5 +68,5 @@ class ServeSettings:
     drain_seconds: int = 60
     port: int = 8000
     api_key: bool = False
-    tracing_endpoint: str | None = None
+    otlp_endpoint: str | None = None
     extra: Mapping[str, Any] = field(default_factory=dict)

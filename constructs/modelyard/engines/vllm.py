@@ -123,8 +123,8 @@ def _gpu_args(settings: ServeSettings) -> list[str]:
         args.append(f"--kv-transfer-config={compact_json(connector)}")
     if settings.sleep:
         args.append("--enable-sleep-mode")
-    if settings.tracing_endpoint:
-        args.append(f"--otlp-traces-endpoint={settings.tracing_endpoint}")
+    if settings.otlp_endpoint:
+        args.append(f"--otlp-traces-endpoint={settings.otlp_endpoint}")
     return args
 
 

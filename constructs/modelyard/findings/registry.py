@@ -286,6 +286,14 @@ _CHECKS = (
         "The startup probe would kill a model that is still loading, again and again.",
         "Raise `startup.budget`, or leave it on `auto`.",
     ),
+    _warning(
+        "OTEL001",
+        "Traces are asked for and not sent",
+        "The image lacks OpenTelemetry or sends no spans, or the environment names no collector. Passing the flag all the same "
+        "would stop the server at its start, or lose the spans in silence.",
+        "Name `monitoring.otlpEndpoint` in the environment, use an engine release whose image sends traces, or set "
+        "`observability.tracing` to false.",
+    ),
     _error(
         "NET001",
         "A replica over several nodes without a fabric",

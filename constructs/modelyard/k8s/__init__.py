@@ -7,6 +7,7 @@ from modelyard.k8s.helm_addon import HelmAddon
 from modelyard.k8s.model_cache import SharedModelCache
 from modelyard.k8s.model_namespace import ModelNamespace
 from modelyard.k8s.model_server import ModelServer
+from modelyard.k8s.monitoring import ModelRules, PlatformMonitoring
 from modelyard.k8s.secrets import SynchronizedSecrets
 from modelyard.k8s.tree import Rendering, write_tree
 from modelyard.k8s.weights import WeightsFetch
@@ -17,7 +18,9 @@ __all__ = [
     "GeneralPool",
     "HelmAddon",
     "ModelNamespace",
+    "ModelRules",
     "ModelServer",
+    "PlatformMonitoring",
     "Rendering",
     "SharedModelCache",
     "SynchronizedSecrets",

@@ -6,6 +6,7 @@ from typing import Any
 
 from constructs import Construct
 
+from modelyard.engines import metrics_of
 from modelyard.k8s.labels import model_annotations, model_labels
 from modelyard.k8s.manifest import manifest
 from modelyard.k8s.workloads import workload_kind
@@ -79,13 +80,14 @@ def _hours(plan: ModelPlan) -> list[dict[str, Any]]:
 
 
 def _trigger(plan: ModelPlan, environment: Environment) -> dict[str, Any]:
-    selector = f'{{namespace="{environment.namespace}",service="{plan.name}"}}'
+    selector = f'{{namespace="{environment.namespace}",model="{plan.name}"}}'
     scaling = plan.model.scaling
-    prefix = plan.serving.release.metrics_prefix
+    release = plan.serving.release
+    signals = metrics_of(release.engine, release.version).signals
     if scaling.metric == "waiting":  # KEDA divides a sum by the replicas
-        query, kind = f"sum({prefix}:num_requests_waiting{selector})", "AverageValue"
+        query, kind = f"sum({signals.waiting}{selector})", "AverageValue"
     else:
-        query, kind = f"100 * avg({prefix}:kv_cache_usage_perc{selector})", "Value"
+        query, kind = f"100 * avg({signals.kv_cache_usage}{selector})", "Value"
     return {
         "type": "prometheus",
         "metricType": kind,

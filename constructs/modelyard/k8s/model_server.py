@@ -141,6 +141,14 @@ class ModelServer(Construct):
             "port": PORT_NAME,
             "path": release.metrics_path,
             "interval": f"{plan.model.observability.scrape_interval}s",
+            # What rules and dashboards filter by: engines call their model by the client's name for it.
+            "relabelings": [
+                {
+                    "action": "replace",
+                    "sourceLabels": ["__meta_kubernetes_service_label_app_kubernetes_io_instance"],
+                    "targetLabel": "model",
+                }
+            ],
         }
         if release.metrics_need_key and plan.model.access.api_key:
             credentials = {"name": plan.model.access.api_key, "key": "value"}

@@ -18,8 +18,9 @@ ENGINE_PORT = 8200
 _MOST_STATIC = 0.92
 
 
-def serve_settings(plan: ModelPlan, *, tracing_endpoint: str | None = None) -> ServeSettings:
-    """Settings of every server of `plan`, or of its leaders where a replica has several pods."""
+def serve_settings(plan: ModelPlan, otlp_endpoint: str | None = None) -> ServeSettings:
+    """Settings of every server of `plan`, or of its leaders where a replica has several pods; `otlp_endpoint` is where
+    the environment collects traces."""
     model, serving, ledger = plan.model, plan.serving, plan.serving.ledger
     names = model.model.served_names or tuple(dict.fromkeys((model.name, model.model.repository)))
     offload = model.features.kv_offload
@@ -61,7 +62,7 @@ def serve_settings(plan: ModelPlan, *, tracing_endpoint: str | None = None) -> S
         drain_seconds=model.drain,
         port=ENGINE_PORT if plan.role == "decode" else PORT,
         api_key=model.access.api_key is not None,
-        tracing_endpoint=tracing_endpoint,
+        otlp_endpoint=otlp_endpoint if plan.traced else None,
         extra=model.engine.args,
     )
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from typing import Any
+from urllib.parse import urlsplit
 
 from modelyard.k8s.labels import selector_labels
 from modelyard.k8s.probes import PORT_NAME
@@ -26,6 +27,8 @@ def server_policy(plan: ModelPlan, environment: Environment) -> dict[str, Any]:
         callers = [*_monitoring(environment), _pods_of(namespace, _router(plan))]
     together = _together(plan, namespace)
     egress = [name_resolution(), *({"to": [peer]} for peer in together)]
+    if plan.traced and environment.monitoring.otlp_endpoint:
+        egress.append(_collector(environment.monitoring.otlp_endpoint))
     if plan.model.cache_strategy == "s3-stream":  # S3 has no fixed addresses
         egress += [
             {"ports": [{"port": 443, "protocol": "TCP"}]},
@@ -91,6 +94,13 @@ def _callers(plan: ModelPlan, environment: Environment) -> list[dict[str, Any]]:
 def _monitoring(environment: Environment) -> list[dict[str, Any]]:
     monitoring = environment.monitoring
     return [_pods_of(monitoring.namespace, {})] if monitoring.enabled else []
+
+
+def _collector(endpoint: str) -> dict[str, Any]:
+    """An egress rule to `http://SERVICE.NAMESPACE:PORT`; a policy sees the pod's port, which is the Service's for OTLP."""
+    address = urlsplit(endpoint)
+    namespace = (address.hostname or "").split(".")[1]
+    return {"to": [_pods_of(namespace, {})], "ports": [{"port": address.port, "protocol": "TCP"}]}
 
 
 def name_resolution() -> dict[str, Any]:

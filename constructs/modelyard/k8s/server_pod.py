@@ -49,10 +49,16 @@ _OFFLINE = {"HF_HUB_DISABLE_TELEMETRY": "1", "HF_HUB_OFFLINE": "1"}
 
 
 def server_pod(
-    plan: ModelPlan, *, environment: str, priority_class: str, do_not_disrupt: bool, worker: bool = False
+    plan: ModelPlan,
+    *,
+    environment: str,
+    priority_class: str,
+    do_not_disrupt: bool,
+    otlp_endpoint: str | None = None,
+    worker: bool = False,
 ) -> dict[str, Any]:
     """`spec.template` of a Deployment, or of leaders and, with `worker`, workers of a LeaderWorkerSet."""
-    settings = serve_settings(plan)
+    settings = serve_settings(plan, otlp_endpoint)
     drain = Drain(requests=plan.model.drain, kind=plan.serving.release.drain)
     annotations = {**model_annotations(plan), DRAIN: f"{drain.kind}:{drain.requests}"}
     if do_not_disrupt:  # a node that loads or serves a model is not consolidated away

@@ -75,6 +75,7 @@ def _pod(
         environment=environment.name,
         priority_class=priority_class,
         do_not_disrupt=environment.strict,
+        otlp_endpoint=environment.monitoring.otlp_endpoint,
         worker=worker,
     )
 

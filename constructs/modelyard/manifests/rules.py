@@ -23,6 +23,8 @@ _REQUIRED: dict[str, tuple[str, ...]] = {
     ),
     "Deployment": ("spec.selector.matchLabels", *_POD),
     "NetworkPolicy": ("spec.podSelector",),
+    "PodMonitor": ("spec.selector.matchLabels", "spec.podMetricsEndpoints"),
+    "PrometheusRule": ("spec.groups",),
     "PodDisruptionBudget": ("spec.selector.matchLabels",),
     "ScaledObject": ("spec.scaleTargetRef.name",),
     "Service": ("spec.selector", "spec.ports"),
@@ -46,8 +48,10 @@ def check_objects(objects: Iterable[Manifest]) -> list[Finding]:
     if incomplete := [*_incomplete(items)]:
         return incomplete  # the other rules read what is missing here
     findings = [*_duplicates(items), *_secret_findings(items), *_join_findings(items)]
+    open_to_hosts = {i["metadata"]["name"] for i in items if i["kind"] == "Namespace" and _privileged(i)}
     for item in items:
-        if item["kind"] in _WORKLOADS:
+        # What reads devices has a namespace of its own, at another level; models never run there.
+        if item["kind"] in _WORKLOADS and item["metadata"].get("namespace") not in open_to_hosts:
             findings += _pod_findings(item)
     return findings
 
@@ -59,6 +63,11 @@ def pod_templates(item: Manifest) -> list[Manifest]:
         group = spec["leaderWorkerTemplate"]
         return [group["leaderTemplate"], group["workerTemplate"]]
     return [(spec["jobTemplate"]["spec"] if item["kind"] == "CronJob" else spec)["template"]]
+
+
+def _privileged(namespace: Manifest) -> bool:
+    labels = namespace["metadata"].get("labels", {})
+    return bool(labels.get("pod-security.kubernetes.io/enforce") == "privileged")
 
 
 def selects(selector: Mapping[str, str], labels: Mapping[str, str]) -> bool:

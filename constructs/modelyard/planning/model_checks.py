@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import replace
 
-from modelyard.engines import Release, check_flags, newest_release, parsers_for
+from modelyard.engines import Release, check_flags, metrics_of, newest_release, parsers_for
 from modelyard.findings import Finding
 from modelyard.hardware import accelerator_named
 from modelyard.planning.fit import Fit, fit_warnings
@@ -62,6 +62,21 @@ def parser_findings(model: Model, serving: Serving) -> Iterator[Finding]:
             )
 
 
+def signal_findings(model: Model, release: Release) -> Iterator[Finding]:
+    """A signal to scale by that the engine does not publish."""
+    signals = metrics_of(release.engine, release.version).signals
+    known = {"waiting": signals.waiting, "kv-cache": signals.kv_cache_usage}
+    if model.autoscaled and known[model.scaling.metric] is None:
+        other = [name for name, metric in known.items() if metric]
+        yield Finding(
+            "HPA001",
+            f"{release.engine} {release.version} publishes no metric for {model.scaling.metric}",
+            f"use {' or '.join(other)}" if other else "use a fixed number of replicas",
+            subject=model.name,
+            field=("scaling", "metric"),
+        )
+
+
 # Percent of the KV cache beyond which the engine preempts rather than reports.
 _FULL_CACHE = 95
 
@@ -94,6 +109,22 @@ def scaling_findings(model: Model) -> Iterator[Finding]:
                 subject=model.name,
                 field=("scaling", "schedule", number, "replicas"),
             )
+
+
+def tracing_findings(planned: ModelPlan, environment: Environment) -> Iterator[Finding]:
+    """What keeps the traces that a model asks for from being sent."""
+    if not planned.model.observability.tracing:
+        return
+    release = planned.serving.release
+    if not release.tracing:
+        message = f"the image of {release.engine} {release.version} sends no traces"
+        fix = "set observability.tracing to false"
+    elif not environment.monitoring.otlp_endpoint:
+        message = f"environment {environment.name} names no collector for traces"
+        fix = "set monitoring.otlpEndpoint in it, or observability.tracing to false"
+    else:
+        return
+    yield Finding("OTEL001", message, fix, subject=planned.model.name, field=("observability", "tracing"))
 
 
 def advice(planned: ModelPlan) -> Iterator[Finding]:

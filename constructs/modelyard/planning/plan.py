@@ -18,6 +18,8 @@ from modelyard.planning.model_checks import (
     parser_findings,
     reference_findings,
     scaling_findings,
+    signal_findings,
+    tracing_findings,
 )
 from modelyard.planning.pool_checks import (
     Occupancy,
@@ -65,6 +67,7 @@ def plan(
                 problems += [
                     *flag_findings(model, chosen.serving.release),
                     *parser_findings(model, chosen.serving),
+                    *signal_findings(model, chosen.serving.release),
                 ]
         elif role != "prefill":
             problems += [*chosen, *flag_findings(model, likely_release(model))]
@@ -75,7 +78,8 @@ def plan(
         planned = _complete(model, role, choice, environment, occupied[choice.placement.pool_name])
         if isinstance(planned, ModelPlan):
             plans.append(planned)
-            problems += advice(planned) if role != "prefill" else ()
+            if role != "prefill":
+                problems += [*advice(planned), *tracing_findings(planned, environment)]
         else:
             problems.append(planned)
     problems += [

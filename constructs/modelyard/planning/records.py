@@ -50,6 +50,11 @@ class ModelPlan:
         return self.model.availability != "single" and self.model.replicas.max > 1
 
     @property
+    def traced(self) -> bool:
+        """Whether the server sends traces: asked for, and possible with its image."""
+        return self.model.observability.tracing and self.serving.release.tracing
+
+    @property
     def throughput(self) -> Throughput:
         """Tokens a second of one replica: the bound of its hardware. Vectors or scores count as one token of output."""
         return roofline(self.serving)

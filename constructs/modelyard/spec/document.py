@@ -66,6 +66,43 @@ Budget = Annotated[
 ]
 """A duration like `Seconds`, or None, which is `auto` in YAML, for one that the plan derives."""
 
+_LATENCY = re.compile(r"^(?P<value>\d+(\.\d+)?)(?P<unit>ms|s)$")
+_PERCENT = re.compile(r"^(?P<value>\d+(\.\d+)?)%$")
+
+
+def _parse_latency(value: object) -> object:
+    if isinstance(value, str) and (match := _LATENCY.match(value)):
+        return float(match["value"]) / (1000 if match["unit"] == "ms" else 1)
+    if isinstance(value, str):
+        raise ValueError("must be a number with a unit, such as 800ms or 1.5s")
+    return value
+
+
+def _parse_percent(value: object) -> object:
+    if isinstance(value, str) and (match := _PERCENT.match(value)):
+        return float(match["value"]) / 100
+    if isinstance(value, str):
+        raise ValueError("must be a percentage, such as 0.5%")
+    return value
+
+
+Latency = Annotated[
+    float,
+    BeforeValidator(
+        _parse_latency, json_schema_input_type=Annotated[str, Field(pattern=_LATENCY.pattern)] | float
+    ),
+    Field(gt=0, le=600, allow_inf_nan=False),
+]
+"""Seconds; `800ms` or `1.5s` in YAML."""
+
+Share = Annotated[
+    float,
+    BeforeValidator(
+        _parse_percent, json_schema_input_type=Annotated[str, Field(pattern=_PERCENT.pattern)] | float
+    ),
+]
+"""A part of one; `0.5%` in YAML."""
+
 ObjectName = Annotated[
     str, Field(pattern=DNS_LABEL, min_length=2, max_length=40), AfterValidator(_not_a_dns_env_clash)
 ]

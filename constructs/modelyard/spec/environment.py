@@ -132,6 +132,13 @@ class Monitoring(Document):
     """Address of Prometheus for autoscaling; default: the service of kube-prometheus-stack in `namespace`."""
     install: bool = True
     """Install kube-prometheus-stack; false where the cluster has a Prometheus Operator already."""
+    otlp_endpoint: (
+        Annotated[str, Field(pattern=r"^https?://[a-z0-9-]+\.[a-z0-9-]+(\.svc[a-z0-9.-]*)?:\d{2,5}(/.*)?$")]
+        | None
+    ) = None
+    """OpenTelemetry collector for models with `observability.tracing`: `http://SERVICE.NAMESPACE:4317`, inside the cluster."""
+    runbooks: Annotated[str, Field(pattern=r"^https?://.+[^/]$")] | None = None
+    """Where the pages of `docs/runbooks` can be read, without the last slash; alerts then link `RUNBOOKS/ALERT.md`."""
 
     @property
     def prometheus_url(self) -> str:

@@ -7,7 +7,16 @@ from typing import Annotated, Any, Literal, Self
 
 from pydantic import BeforeValidator, Field, field_validator, model_validator
 
-from modelyard.spec.document import DNS_LABEL, Budget, Document, ObjectName, Seconds, SecretName
+from modelyard.spec.document import (
+    DNS_LABEL,
+    Budget,
+    Document,
+    Latency,
+    ObjectName,
+    Seconds,
+    SecretName,
+    Share,
+)
 
 Availability = Literal["zonal", "single"]
 Task = Literal["generate", "embed", "rerank"]
@@ -387,8 +396,30 @@ def _parse_cache(value: object) -> object:
     return {"strategy": value} if isinstance(value, str) else value
 
 
+class ServiceLevels(Document):
+    """What callers may rely on; each one that is stated brings an alert on the rate at which its budget burns."""
+
+    ttft_p95: Latency | None = None
+    """Time to the first token of 95 % of requests, such as 800ms."""
+    itl_p95: Latency | None = None
+    """Time between two tokens, 95 % of all gaps, such as 50ms."""
+    e2e_p95: Annotated[Latency | None, Field(alias="e2eP95")] = None
+    """Time to the whole answer of 95 % of requests, such as 20s."""
+    error_rate: Annotated[Share, Field(gt=0, le=0.05)] | None = None
+    """Most requests that may fail, such as 0.5%. Above 5% an alert on fourteen times the rate could hardly fire."""
+
+
 class Observability(Document):
+    """How the model is watched."""
+
     scrape_interval: Seconds = 15
+    """Time between two readings of the metrics."""
+    slo: ServiceLevels = ServiceLevels()
+    """Service levels; default: none, and so no alert on latency or errors. Dashboards show them all the same."""
+    dashboard: bool = True
+    """Render a Grafana dashboard of this model."""
+    tracing: bool = False
+    """Send OpenTelemetry traces to the environment's `monitoring.otlpEndpoint`."""
 
 
 class Patch(Document):

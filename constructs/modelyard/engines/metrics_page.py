@@ -1,0 +1,85 @@
+"""A table of metrics from a real /metrics page: `python -m modelyard.engines.metrics_page PAGE ENGINE VERSION SINCE DATE`."""
+
+from __future__ import annotations
+
+import json
+import re
+import sys
+from pathlib import Path
+from typing import Any
+
+_SAMPLE = re.compile(r"^(?P<name>[a-zA-Z_:][\w:]*)(?:\{(?P<labels>.*)\})?\s+\S+$")
+_LABEL = re.compile(r'([a-zA-Z_]\w*)="((?:[^"\\]|\\.)*)"')
+# Which labels hold one of a few words that the engine itself chooses; others hold what a model or client brings.
+_CHOSEN = frozenset({"finished_reason", "reason", "sleep_state", "source"})
+_PARTS = ("_bucket", "_count", "_sum")
+
+
+def read_page(text: str) -> dict[str, dict[str, Any]]:
+    """Family to type, labels, values of the labels that the engine chooses, and upper bounds of a histogram.
+
+    Creation times (`*_created`) are left out: nothing asks for them.
+    """
+    families: dict[str, dict[str, Any]] = {}
+    for line in text.splitlines():
+        if line.startswith("# TYPE "):
+            _, _, name, kind = line.split()
+            if not name.endswith("_created"):
+                families[name] = {"type": kind, "labels": set(), "values": {}, "bounds": []}
+        elif line and not line.startswith("#") and (sample := _SAMPLE.match(line)):
+            family = _family(sample["name"], families)
+            if family is not None:
+                _add(family, _LABEL.findall(sample["labels"] or ""))
+    return {name: _row(family) for name, family in sorted(families.items())}
+
+
+def _family(sample: str, families: dict[str, dict[str, Any]]) -> dict[str, Any] | None:
+    for part in _PARTS:  # first: a histogram may be called X_total, and X_total_sum is a sample of it
+        whole = sample.removesuffix(part)
+        if whole != sample and families.get(whole, {}).get("type") in ("histogram", "summary"):
+            return families[whole]
+    return families.get(sample)
+
+
+def _add(family: dict[str, Any], labels: list[tuple[str, str]]) -> None:
+    for label, value in labels:
+        if label == "le":
+            if value not in family["bounds"]:
+                family["bounds"].append(value)
+            continue
+        family["labels"].add(label)
+        if label in _CHOSEN:
+            family["values"].setdefault(label, set()).add(value)
+
+
+def _row(family: dict[str, Any]) -> dict[str, Any]:
+    row: dict[str, Any] = {"type": family["type"], "labels": sorted(family["labels"])}
+    if family["values"]:
+        row["values"] = {label: sorted(values) for label, values in sorted(family["values"].items())}
+    if family["bounds"]:
+        row["bounds"] = family["bounds"]
+    return row
+
+
+def table(text: str, *, engine: str, version: str, since: str, recorded: str) -> str:
+    """The file `data/metrics/ENGINE.json` for a page, which speaks for releases from `since` on."""
+    document = {
+        "exporter": engine,
+        "version": version,
+        "since": since,
+        "recorded": recorded,
+        "source": f"the /metrics page of {engine} {version}, after completions, chat and streaming",
+        "metrics": read_page(text),
+    }
+    return json.dumps(document, indent=1, sort_keys=True) + "\n"
+
+
+def main(arguments: list[str]) -> int:
+    page, engine, version, since, recorded = arguments
+    text = Path(page).read_text("utf-8")
+    print(table(text, engine=engine, version=version, since=since, recorded=recorded), end="")
+    return 0
+
+
+if __name__ == "__main__":
+    raise SystemExit(main(sys.argv[1:]))

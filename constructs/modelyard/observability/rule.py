@@ -1,0 +1,70 @@
+"""Rules as data, and as the PrometheusRule format writes them."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any, Literal
+
+Severity = Literal["critical", "warning", "info"]
+"""`critical` wakes somebody up, `warning` waits for the morning, `info` is for whoever pays."""
+
+
+@dataclass(frozen=True)
+class Recording:
+    """A series of our own. `by`: the labels that the expression keeps; `labels`: those that the rule adds."""
+
+    record: str
+    expr: str
+    by: tuple[str, ...] = ()
+    labels: Mapping[str, str] = field(default_factory=dict)
+
+    def document(self) -> dict[str, Any]:
+        document: dict[str, Any] = {"record": self.record, "expr": self.expr}
+        return {**document, "labels": dict(self.labels)} if self.labels else document
+
+
+@dataclass(frozen=True)
+class Alert:
+    """A condition that somebody must know of. Its page is `docs/runbooks/NAME.md`; `wait` is Prometheus' `for`."""
+
+    name: str
+    expr: str
+    wait: str
+    severity: Severity
+    summary: str
+    labels: Mapping[str, str] = field(default_factory=dict)
+
+    def document(self, runbooks: str | None) -> dict[str, Any]:
+        page = f"{self.name}.md"
+        return {
+            "alert": self.name,
+            "expr": self.expr,
+            "for": self.wait,
+            "labels": {"severity": self.severity, **self.labels},
+            "annotations": {
+                "summary": self.summary,
+                "runbook_url": f"{runbooks}/{page}" if runbooks else f"docs/runbooks/{page}",
+            },
+        }
+
+
+@dataclass(frozen=True)
+class RuleGroup:
+    """Rules that are evaluated one after another."""
+
+    name: str
+    rules: tuple[Recording | Alert, ...]
+
+    def document(self, runbooks: str | None = None) -> dict[str, Any]:
+        return {
+            "name": self.name,
+            "rules": [
+                rule.document(runbooks) if isinstance(rule, Alert) else rule.document() for rule in self.rules
+            ],
+        }
+
+
+def seconds(value: int) -> str:
+    """A duration as PromQL writes it."""
+    return f"{value // 60}m" if value % 60 == 0 else f"{value}s"
