@@ -11,6 +11,7 @@ from cdk8s import App, Chart
 
 from charts.addons import AddonsChart
 from charts.argocd import ArgoChart
+from charts.litellm import LiteLlmChart
 from charts.model import ModelChart
 from charts.monitoring import MonitoringChart
 from charts.platform import PlatformChart
@@ -23,6 +24,9 @@ from modelyard.planning import Plan
 
 WEIGHTS = "models/_weights"
 """Folder of the fetch jobs: beside the models, and no model has such a name."""
+
+LITELLM = "models/_litellm"
+"""Folder of the proxy in front of all models."""
 
 Objects = list[dict[str, Any]]
 
@@ -68,6 +72,11 @@ def environment_objects(plan: Plan) -> dict[str, Objects]:
     weights = WeightsChart(app, "models-weights", plans=plan.models, environment=environment)
     if jobs := objects_of(weights):
         folders[WEIGHTS] = jobs
+    if environment.litellm:
+        proxy = LiteLlmChart(
+            app, "models-litellm", plans=plan.models, environment=environment, settings=environment.litellm
+        )
+        folders[LITELLM] = objects_of(proxy)
     findings = []
     for name, plans in groupby(plan.models, key=lambda planned: planned.model.name):
         members = list(plans)

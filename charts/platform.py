@@ -6,7 +6,9 @@ from cdk8s import Chart
 from constructs import Construct
 
 from modelyard.k8s import AcceleratorPool, GeneralPool, ModelNamespace, SharedModelCache, SynchronizedSecrets
+from modelyard.k8s.gateways import ModelGateways
 from modelyard.k8s.model_cache import ACCESS_POINT_VARIABLE, FILE_SYSTEM_VARIABLE
+from modelyard.k8s.server_network import GATEWAYS
 from modelyard.spec import Environment
 
 
@@ -26,6 +28,7 @@ class PlatformChart(Chart):
             file_system_id=environment.cache.file_system_id or FILE_SYSTEM_VARIABLE,
             access_point_id=environment.cache.access_point_id or ACCESS_POINT_VARIABLE,
         )
+        exposed = bool(environment.gateways.internal or environment.gateways.public)
         if environment.secrets:
             SynchronizedSecrets(
                 self,
@@ -33,4 +36,7 @@ class PlatformChart(Chart):
                 namespace=environment.namespace,
                 region=environment.region,
                 secrets=environment.secrets,
+                readers=[GATEWAYS] if exposed else [],
             )
+        if exposed:
+            ModelGateways(self, "Gateways", environment=environment)

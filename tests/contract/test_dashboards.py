@@ -148,14 +148,21 @@ def test_prometheus_selects_every_rule_and_monitor(each: Tree, kind: str) -> Non
 
 
 def test_a_scrape_carries_the_name_of_its_model(each: Tree) -> None:
+    label = "app.kubernetes.io/instance"
     for monitor in each.of("ServiceMonitor"):
-        service = each.only("Service", monitor["metadata"]["name"])
+        if "modelyard.dev/model" not in monitor["metadata"]["labels"]:
+            continue
+        instance = monitor["metadata"]["labels"][label]
+        [service] = [
+            s
+            for s in each.of("Service")
+            if monitor["spec"]["selector"]["matchLabels"].items() <= s["metadata"]["labels"].items()
+        ]
         [relabeling] = monitor["spec"]["endpoints"][0]["relabelings"]
-        label = "app.kubernetes.io/instance"
         source = "__meta_kubernetes_service_label_" + label.replace(".", "_").replace("/", "_")
         assert relabeling["sourceLabels"] == [source]
         assert relabeling["targetLabel"] == "model"
-        assert service["metadata"]["labels"][label] == monitor["metadata"]["name"]
+        assert service["metadata"]["labels"][label] == instance
 
 
 def test_the_pod_monitor_of_neuron_finds_its_pods(tree: Callable[[str], Tree]) -> None:

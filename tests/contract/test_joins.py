@@ -27,17 +27,13 @@ def template(workload: dict[str, Any]) -> dict[str, Any]:
 
 
 def workloads(tree: Tree) -> list[dict[str, Any]]:
-    return [*servers(tree), *routers(tree), *tree.of("Job"), *tree.of("CronJob")]
+    return [item for kind in ("Deployment", "LeaderWorkerSet", "Job", "CronJob") for item in tree.of(kind)]
 
 
 def servers(tree: Tree) -> list[dict[str, Any]]:
     """What answers requests for a model."""
     found = [*tree.of("Deployment"), *tree.of("LeaderWorkerSet")]
     return [item for item in found if item["metadata"]["labels"][NAME] == "model-server"]
-
-
-def routers(tree: Tree) -> list[dict[str, Any]]:
-    return [item for item in tree.of("Deployment") if item["metadata"]["labels"][NAME] == "router"]
 
 
 NAME, INSTANCE = "app.kubernetes.io/name", "app.kubernetes.io/instance"

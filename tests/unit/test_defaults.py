@@ -110,6 +110,8 @@ ENVIRONMENT: dict[str, Any] = {
         "otlpEndpoint": None,
         "runbooks": None,
     },
+    "gateways": {"internal": None, "public": None},
+    "litellm": None,
     "delivery": "flux",
     "git": None,
     "namespace": "models",

@@ -36,7 +36,7 @@ class Flag:
 
 @dataclass(frozen=True)
 class Release:
-    """One release of an engine. `metrics_prefix` stands before the colon of its metrics' names.
+    """One release of an engine.
 
     `image` is for accelerators, `cpu_image` for CPUs where the engine has one. `health` and `metrics_path` are paths of the
     server's port; `metrics_need_key` where the latter asks for the API key, `api_key_env` how the key is told. `floor` is
@@ -48,7 +48,6 @@ class Release:
     version: str
     image: str
     cpu_image: str | None
-    metrics_prefix: str
     health: str
     metrics_path: str
     metrics_need_key: bool
@@ -113,7 +112,6 @@ def _release(table: Mapping[str, Any]) -> Release:
         version=table["version"],
         image=table["image"],
         cpu_image=table.get("cpuImage"),
-        metrics_prefix=table["metricsPrefix"],
         health=table["health"],
         metrics_path=table["metricsPath"],
         metrics_need_key=table.get("metricsNeedKey", False),

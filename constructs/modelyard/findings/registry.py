@@ -302,6 +302,13 @@ _CHECKS = (
         "Set `fabric: efa` for a pool of types with EFA interfaces, or ask for no more accelerators than one node has.",
     ),
     _error(
+        "SEC004",
+        "An exposed endpoint lacks what protects it",
+        "Whoever reaches the load balancer reaches the model. A public endpoint needs a gateway with TLS, named networks and "
+        "an API key; an internal one the gateway.",
+        "Add the gateway to the environment, `access.apiKey` to the model, or set `access.exposure: cluster`.",
+    ),
+    _error(
         "HPA001",
         "The autoscaler's target cannot be reached",
         "A target beyond what the metric can show never adds a replica, and a schedule beyond the range of replicas never "

@@ -14,19 +14,23 @@ from modelyard.k8s.workloads import BATCH_PRIORITY
 PRIORITY_CLASS = "model-server"
 
 
+def restricted_levels() -> dict[str, str]:
+    """Labels of a namespace at Pod Security level `restricted`."""
+    return {f"pod-security.kubernetes.io/{mode}": "restricted" for mode in ("enforce", "audit", "warn")}
+
+
 class ModelNamespace(Construct):
     """Namespace at Pod Security level `restricted`, with traffic denied unless a policy allows it."""
 
     def __init__(self, scope: Construct, construct_id: str, *, name: str) -> None:
         super().__init__(scope, construct_id)
-        levels = {f"pod-security.kubernetes.io/{mode}": "restricted" for mode in ("enforce", "audit", "warn")}
         manifest(
             self,
             "Namespace",
             api_version="v1",
             kind="Namespace",
             name=name,
-            labels={**platform_labels("namespace"), **levels},
+            labels={**platform_labels("namespace"), **restricted_levels()},
         )
         self._policy(name, "default-deny", {"podSelector": {}, "policyTypes": ["Ingress", "Egress"]})
         self._policy(

@@ -8,6 +8,7 @@ from constructs import Construct
 
 from modelyard.engines.triton import model_repository
 from modelyard.k8s.autoscaler import Autoscaler
+from modelyard.k8s.gateways import route
 from modelyard.k8s.labels import model_annotations, model_labels, selector_labels
 from modelyard.k8s.manifest import manifest
 from modelyard.k8s.model_namespace import PRIORITY_CLASS
@@ -87,6 +88,13 @@ class ModelServer(Construct):
                 name=f"{plan.model.name}-router",
                 labels=model_labels(plan, environment.name, component="router"),
                 spec=router_policy(plan, environment),
+            )
+        if plan.role != "prefill" and (gateway := environment.gateways.of(plan.model.access.exposure)):
+            host = plan.model.access.host or f"{plan.model.name}.{gateway.domain}"
+            self._add(
+                "gateway.networking.k8s.io/v1",
+                "HTTPRoute",
+                spec=route(plan.model.access.exposure, host, service=plan.model.name, port=SERVICE_PORT),
             )
         if environment.monitoring.enabled:
             self._monitor()

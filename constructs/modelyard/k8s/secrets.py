@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
+from typing import Any
 
 from constructs import Construct
 
@@ -23,6 +24,7 @@ class SynchronizedSecrets(Construct):
         namespace: str,
         region: str,
         secrets: Mapping[str, str],  # logical name to name in Secrets Manager
+        readers: Sequence[str] = (),  # further namespaces that may read through the store
     ) -> None:
         super().__init__(scope, construct_id)
         labels = platform_labels("secrets")
@@ -35,23 +37,42 @@ class SynchronizedSecrets(Construct):
             labels=labels,
             spec={
                 "provider": {"aws": {"service": "SecretsManager", "region": region}},
-                # Only the models' namespace may read through it.
-                "conditions": [{"namespaces": [namespace]}],
+                # Only the models' namespace and those named may read through it.
+                "conditions": [{"namespaces": [namespace, *readers]}],
             },
         )
         for name, key in sorted(secrets.items()):
-            manifest(
-                self,
-                name,
-                api_version="external-secrets.io/v1",
-                kind="ExternalSecret",
-                name=name,
-                namespace=namespace,
-                labels=labels,
-                spec={
-                    "refreshInterval": "1h",
-                    "secretStoreRef": {"kind": "ClusterSecretStore", "name": STORE},
-                    "target": {"name": name, "creationPolicy": "Owner"},
-                    "data": [{"secretKey": "value", "remoteRef": {"key": key}}],
-                },
-            )
+            external_secret(self, name, name=name, namespace=namespace, key=key)
+
+
+def external_secret(
+    scope: Construct,
+    construct_id: str,
+    *,
+    name: str,
+    namespace: str,
+    key: str,  # name in Secrets Manager
+    certificate: bool = False,  # JSON with tls.crt and tls.key instead of one value
+) -> None:
+    """A Secret that External Secrets keeps as it is in Secrets Manager."""
+    data = [{"secretKey": "value", "remoteRef": {"key": key}}]
+    target: dict[str, Any] = {"name": name, "creationPolicy": "Owner"}
+    if certificate:
+        parts = ("tls.crt", "tls.key")
+        data = [{"secretKey": part, "remoteRef": {"key": key, "property": part}} for part in parts]
+        target["template"] = {"type": "kubernetes.io/tls"}
+    manifest(
+        scope,
+        construct_id,
+        api_version="external-secrets.io/v1",
+        kind="ExternalSecret",
+        name=name,
+        namespace=namespace,
+        labels=platform_labels("secrets"),
+        spec={
+            "refreshInterval": "1h",
+            "secretStoreRef": {"kind": "ClusterSecretStore", "name": STORE},
+            "target": target,
+            "data": data,
+        },
+    )

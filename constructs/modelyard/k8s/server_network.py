@@ -17,6 +17,11 @@ _SET_NAME = "leaderworkerset.sigs.k8s.io/name"
 # Where EKS Pod Identity hands out credentials (EKS user guide, pod-id-agent-setup).
 _POD_IDENTITY = "169.254.170.23/32"
 
+GATEWAYS = "model-gateways"
+"""Namespace of the gateways and of their certificates."""
+LITELLM = {"app.kubernetes.io/name": "litellm", "app.kubernetes.io/instance": "litellm"}
+"""Labels of the LiteLLM proxy's pods."""
+
 
 def server_policy(plan: ModelPlan, environment: Environment) -> dict[str, Any]:
     """`spec` of the server's NetworkPolicy: callers and Prometheus in, name resolution out; and whatever pods of one
@@ -24,7 +29,7 @@ def server_policy(plan: ModelPlan, environment: Environment) -> dict[str, Any]:
     namespace = environment.namespace
     callers = _callers(plan, environment)
     if plan.role != "both":  # the router calls, and hands out what the picker reads of the replicas
-        callers = [*_monitoring(environment), _pods_of(namespace, _router(plan))]
+        callers = [*_monitoring(environment), pods_of(namespace, _router(plan))]
     together = _together(plan, namespace)
     egress = [name_resolution(), *({"to": [peer]} for peer in together)]
     if plan.traced and environment.monitoring.otlp_endpoint:
@@ -54,15 +59,15 @@ def _together(plan: ModelPlan, namespace: str) -> list[dict[str, Any]]:
     """Pods that exchange activations or KV blocks, on ports that they agree on at run time."""
     peers = []
     if plan.serving.nodes > 1:
-        peers.append(_pods_of(namespace, {_SET_NAME: plan.name}))
+        peers.append(pods_of(namespace, {_SET_NAME: plan.name}))
     if plan.role != "both":
-        peers.append(_pods_of(namespace, pool_labels(plan.model.name)))
+        peers.append(pods_of(namespace, pool_labels(plan.model.name)))
     return peers
 
 
 def router_policy(plan: ModelPlan, environment: Environment) -> dict[str, Any]:
     """`spec` of the NetworkPolicy of a disaggregated model's router."""
-    replicas = _pods_of(environment.namespace, pool_labels(plan.model.name))
+    replicas = pods_of(environment.namespace, pool_labels(plan.model.name))
     return {
         "podSelector": {"matchLabels": _router(plan)},
         "policyTypes": ["Ingress", "Egress"],
@@ -87,29 +92,38 @@ def _router(plan: ModelPlan) -> dict[str, str]:
 
 def _callers(plan: ModelPlan, environment: Environment) -> list[dict[str, Any]]:
     """Pods that the model file lets in, and Prometheus."""
-    clients = [_pods_of(client.namespace, client.pod_labels) for client in plan.model.access.allow_from]
-    return [*(clients or [_pods_of(environment.namespace, {})]), *_monitoring(environment)]
+    clients = [pods_of(client.namespace, client.pod_labels) for client in plan.model.access.allow_from]
+    own = clients or [pods_of(environment.namespace, {})]
+    ways_in = [] if plan.model.access.exposure == "cluster" else [gateway_pods(plan.model.access.exposure)]
+    proxy = [pods_of(environment.namespace, LITELLM)] if environment.litellm and clients else []
+    return [*own, *proxy, *ways_in, *_monitoring(environment)]
 
 
 def _monitoring(environment: Environment) -> list[dict[str, Any]]:
     monitoring = environment.monitoring
-    return [_pods_of(monitoring.namespace, {})] if monitoring.enabled else []
+    return [pods_of(monitoring.namespace, {})] if monitoring.enabled else []
 
 
 def _collector(endpoint: str) -> dict[str, Any]:
     """An egress rule to `http://SERVICE.NAMESPACE:PORT`; a policy sees the pod's port, which is the Service's for OTLP."""
     address = urlsplit(endpoint)
     namespace = (address.hostname or "").split(".")[1]
-    return {"to": [_pods_of(namespace, {})], "ports": [{"port": address.port, "protocol": "TCP"}]}
+    return {"to": [pods_of(namespace, {})], "ports": [{"port": address.port, "protocol": "TCP"}]}
+
+
+def gateway_pods(name: str) -> dict[str, Any]:
+    """The proxies of a Gateway; the label is Gateway API's (GEP-1762)."""
+    return pods_of(GATEWAYS, {"gateway.networking.k8s.io/gateway-name": name})
 
 
 def name_resolution() -> dict[str, Any]:
     """An egress rule to the cluster's DNS."""
-    peer = _pods_of("kube-system", {"k8s-app": "kube-dns"})
+    peer = pods_of("kube-system", {"k8s-app": "kube-dns"})
     return {"to": [peer], "ports": [{"port": 53, "protocol": "UDP"}, {"port": 53, "protocol": "TCP"}]}
 
 
-def _pods_of(namespace: str, labels: dict[str, str]) -> dict[str, Any]:
+def pods_of(namespace: str, labels: dict[str, str]) -> dict[str, Any]:
+    """A peer of a NetworkPolicy: pods of `namespace`, all of them without `labels`."""
     peer: dict[str, Any] = {"namespaceSelector": {"matchLabels": {_NAMESPACE_NAME: namespace}}}
     if labels:
         peer["podSelector"] = {"matchLabels": labels}

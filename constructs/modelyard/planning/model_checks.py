@@ -28,6 +28,35 @@ def reference_findings(model: Model, environment: Environment) -> Iterator[Findi
             )
 
 
+def exposure_findings(model: Model, environment: Environment) -> Iterator[Finding]:
+    """Endpoints whose exposure the environment or the model does not back."""
+    exposure = model.access.exposure
+    if exposure != "cluster" and getattr(environment.gateways, exposure) is None:
+        yield Finding(
+            "SEC004",
+            f"environment {environment.name} has no {exposure} gateway",
+            f"add gateways.{exposure}, or set access.exposure to cluster",
+            subject=model.name,
+            field=("access", "exposure"),
+        )
+    if exposure == "public" and model.access.api_key is None:
+        yield Finding(
+            "SEC004",
+            "a public endpoint without an API key answers everybody",
+            "name a secret under access.apiKey",
+            subject=model.name,
+            field=("access", "exposure"),
+        )
+    if model.scaling.activator == "gateway" and environment.litellm is None:
+        yield Finding(
+            "ZERO001",
+            f"environment {environment.name} has no LiteLLM gateway that would wake the model",
+            "add litellm to the environment, or give scaling.schedule",
+            subject=model.name,
+            field=("scaling", "activator"),
+        )
+
+
 def likely_release(model: Model) -> Release:
     """The release whose flags a model that cannot run is checked against, so that all problems show in one run."""
     accelerator = accelerator_named(model.accelerator.type)

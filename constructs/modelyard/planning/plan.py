@@ -13,6 +13,7 @@ from modelyard.planning.fit_checks import waste_findings
 from modelyard.planning.judgement import judge, located
 from modelyard.planning.model_checks import (
     advice,
+    exposure_findings,
     flag_findings,
     likely_release,
     parser_findings,
@@ -59,7 +60,11 @@ def plan(
     workloads = dict(sorted(_workloads(models)))
     for name, (model, role) in workloads.items():
         if role != "prefill":
-            problems += [*reference_findings(model, environment), *scaling_findings(model)]
+            problems += [
+                *reference_findings(model, environment),
+                *exposure_findings(model, environment),
+                *scaling_findings(model),
+            ]
         chosen = choose(model, environment)
         if isinstance(chosen, Choice):
             choices[name] = chosen

@@ -7,7 +7,7 @@ from typing import Annotated, Literal, Self
 from pydantic import Field, field_validator, model_validator
 
 from modelyard.spec.document import DNS_LABEL, Document, ObjectName, SecretName
-from modelyard.spec.model import Access, Availability, Replicas, Scaling
+from modelyard.spec.model import Access, AllowedClients, Availability, Replicas, Scaling
 
 CapacityType = Literal["reserved", "on-demand", "spot"]
 RoleArn = Annotated[str, Field(pattern=r"^arn:aws[a-z-]*:iam::\d{12}:(role|user)/.+$")]
@@ -162,6 +162,58 @@ class Cache(Document):
         return self
 
 
+Cidr = Annotated[str, Field(pattern=r"^\d{1,3}(\.\d{1,3}){3}/\d{1,2}$")]
+
+
+class Gateway(Document):
+    """A way to models from outside the cluster: a load balancer with TLS, by Gateway API."""
+
+    domain: Annotated[
+        str, Field(pattern=r"^[a-z0-9]([a-z0-9-]*[a-z0-9])?(\.[a-z0-9]([a-z0-9-]*[a-z0-9])?)+$")
+    ]
+    """Models answer at `NAME.DOMAIN`; point a wildcard record at the load balancer."""
+    certificate: SecretName
+    """Logical name of the secret with the domain's certificate: JSON with the keys `tls.crt` and `tls.key`."""
+    cidrs: tuple[Cidr, ...] = ()
+    """Networks that may connect; none means everybody who reaches the load balancer."""
+    class_name: Annotated[str, Field(pattern=DNS_LABEL)] = "istio"
+    """GatewayClass; Istio is installed for the default."""
+
+
+class Gateways(Document):
+    """The environment's gateways, by who reaches them."""
+
+    internal: Gateway | None = None
+    """From the VPC and the networks connected to it."""
+    public: Gateway | None = None
+    """From the internet; needs `cidrs`, and an API key of every model behind it."""
+
+    def of(self, exposure: str) -> Gateway | None:
+        """The gateway for an exposure; None for `cluster`, and where there is none."""
+        return {"internal": self.internal, "public": self.public}.get(exposure)
+
+    @model_validator(mode="after")
+    def _public_names_its_networks(self) -> Self:
+        if self.public and not self.public.cidrs:
+            raise ValueError(
+                "public needs cidrs: name the networks that may connect, 0.0.0.0/0 for everybody"
+            )
+        return self
+
+
+class LiteLlm(Document):
+    """LiteLLM in front of all models: one OpenAI address, model names from the catalogue, keys of its own."""
+
+    master_key: SecretName
+    """Logical name of the secret with the key that clients send."""
+    replicas: Annotated[int, Field(ge=1, le=50)] = 2
+    """Copies of the proxy."""
+    allow_from: tuple[AllowedClients, ...] = ()
+    """Pods that may call it; default: every pod of the models' namespace."""
+    exposure: Literal["cluster", "internal", "public"] = "cluster"
+    """As `access.exposure` of a model; it answers at `llm.DOMAIN`."""
+
+
 class GitRepository(Document):
     """Where Argo CD reads the rendered tree."""
 
@@ -216,6 +268,10 @@ class Environment(Document):
     """Logical secret name to the name of a secret in AWS Secrets Manager; names only, never values."""
     cache: Cache = Cache()
     monitoring: Monitoring = Monitoring()
+    gateways: Gateways = Gateways()
+    """Load balancers for models that are reached from outside the cluster."""
+    litellm: LiteLlm | None = None
+    """One OpenAI endpoint in front of all models."""
     delivery: Literal["flux", "argocd", "none"] = "flux"
     """Who applies the rendered tree: Flux from S3, Argo CD from Git, or you with `kubectl apply -k`."""
     git: GitRepository | None = None

@@ -1,0 +1,112 @@
+"""Ways to models from outside the cluster: load balancers with TLS, and routes that reach nothing but the API."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from constructs import Construct
+
+from modelyard.k8s.labels import platform_labels
+from modelyard.k8s.manifest import manifest
+from modelyard.k8s.model_namespace import restricted_levels
+from modelyard.k8s.secrets import external_secret
+from modelyard.k8s.server_network import GATEWAYS
+from modelyard.spec import Environment
+from modelyard.spec.environment import Gateway
+
+_API = "gateway.networking.k8s.io/v1"
+_LISTENER = "https"
+# Of the load balancer that Kubernetes makes for the gateway's Service.
+_BALANCER = "service.beta.kubernetes.io/aws-load-balancer-"
+
+
+class ModelGateways(Construct):
+    """A Gateway for each way in that the environment has, with its certificate, in a namespace of their own."""
+
+    def __init__(self, scope: Construct, construct_id: str, *, environment: Environment) -> None:
+        super().__init__(scope, construct_id)
+        labels = platform_labels("gateway")
+        manifest(
+            self,
+            "Namespace",
+            api_version="v1",
+            kind="Namespace",
+            name=GATEWAYS,
+            labels={**labels, **restricted_levels()},
+        )
+        for name in ("internal", "public"):
+            if gateway := environment.gateways.of(name):
+                self._gateway(name, gateway, environment)
+
+    def _gateway(self, name: str, gateway: Gateway, environment: Environment) -> None:
+        labels = platform_labels("gateway")
+        external_secret(
+            self,
+            f"Certificate-{name}",
+            name=f"{name}-certificate",
+            namespace=GATEWAYS,
+            key=environment.secrets[gateway.certificate],
+            certificate=True,
+        )
+        manifest(
+            self,
+            f"Gateway-{name}",
+            api_version=_API,
+            kind="Gateway",
+            name=name,
+            namespace=GATEWAYS,
+            labels=labels,
+            spec={
+                "gatewayClassName": gateway.class_name,
+                "infrastructure": {"annotations": _balancer(name, gateway)},
+                "listeners": [
+                    {
+                        "name": _LISTENER,
+                        "protocol": "HTTPS",
+                        "port": 443,
+                        "hostname": f"*.{gateway.domain}",
+                        "tls": {
+                            "mode": "Terminate",
+                            "certificateRefs": [{"kind": "Secret", "name": f"{name}-certificate"}],
+                        },
+                        # Routes of the models' namespace alone: nobody else takes a name of the domain.
+                        "allowedRoutes": {
+                            "namespaces": {
+                                "from": "Selector",
+                                "selector": {
+                                    "matchLabels": {"kubernetes.io/metadata.name": environment.namespace}
+                                },
+                            }
+                        },
+                    }
+                ],
+            },
+        )
+
+
+def _balancer(name: str, gateway: Gateway) -> dict[str, str]:
+    annotations = {
+        f"{_BALANCER}type": "nlb",
+        f"{_BALANCER}scheme": "internal" if name == "internal" else "internet-facing",
+    }
+    if name == "internal":
+        annotations[f"{_BALANCER}internal"] = "true"
+    if gateway.cidrs:
+        annotations["service.beta.kubernetes.io/load-balancer-source-ranges"] = ",".join(gateway.cidrs)
+    return annotations
+
+
+def route(gateway: str, host: str, *, service: str, port: int) -> dict[str, Any]:
+    """`spec` of an HTTPRoute: `/v1/*` of one host and nothing else. vLLM answers `/invocations` without a key, and has
+    endpoints that change the server; no request times out, since an answer may take long."""
+    return {
+        "parentRefs": [{"name": gateway, "namespace": GATEWAYS, "sectionName": _LISTENER}],
+        "hostnames": [host],
+        "rules": [
+            {
+                "matches": [{"path": {"type": "PathPrefix", "value": "/v1"}}],
+                "backendRefs": [{"name": service, "port": port}],
+                "timeouts": {"request": "0s"},
+            }
+        ],
+    }
