@@ -22,6 +22,7 @@ EXPORTERS = (
     "karpenter",
     "keda",
     "cert-manager",
+    "litellm",
     "prometheus",
 )
 """Who else is asked, besides the engines."""

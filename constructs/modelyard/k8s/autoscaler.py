@@ -58,9 +58,26 @@ class Autoscaler(Construct):
                         }
                     }
                 },
-                "triggers": [_trigger(plan, environment), *_hours(plan)],
+                "triggers": [_trigger(plan, environment), *_hours(plan), *_activator(plan, environment)],
             },
         )
+
+
+# Requests in this time keep a model that scales to zero awake; a replica more is up to the model's own metrics.
+_ASKED_WITHIN = "5m"
+_NEVER_MORE_THAN_ONE = 1_000_000
+
+
+def _activator(plan: ModelPlan, environment: Environment) -> list[dict[str, Any]]:
+    """Requests at the LiteLLM proxy, which counts those that find no replica as well."""
+    if plan.model.scaling.activator is None:
+        return []
+    asked = (
+        f'litellm_proxy_total_requests_metric_total{{namespace="{environment.namespace}", '
+        f'requested_model="{plan.model.name}"}}'
+    )
+    query = f"sum(increase({asked}[{_ASKED_WITHIN}])) or vector(0)"
+    return [_prometheus(environment, query, "AverageValue", threshold=_NEVER_MORE_THAN_ONE)]
 
 
 def _hours(plan: ModelPlan) -> list[dict[str, Any]]:
@@ -88,13 +105,19 @@ def _trigger(plan: ModelPlan, environment: Environment) -> dict[str, Any]:
         query, kind = f"sum({signals.waiting}{selector})", "AverageValue"
     else:
         query, kind = f"100 * avg({signals.kv_cache_usage}{selector})", "Value"
+    if not plan.model.replicas.min:  # without replicas there is no queue, and that is no error
+        query = f"({query}) or vector(0)"
+    return _prometheus(environment, query, kind, threshold=scaling.target)
+
+
+def _prometheus(environment: Environment, query: str, kind: str, *, threshold: int) -> dict[str, Any]:
     return {
         "type": "prometheus",
         "metricType": kind,
         "metadata": {
             "serverAddress": environment.monitoring.prometheus_url,
             "query": query,
-            "threshold": str(scaling.target),
+            "threshold": str(threshold),
             # An empty answer means that the metric is gone, not that nobody waits.
             "ignoreNullValues": "false",
         },

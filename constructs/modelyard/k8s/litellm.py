@@ -26,7 +26,7 @@ from modelyard.spec import Environment
 from modelyard.spec.environment import LiteLlm
 
 NAME = "litellm"
-_IMAGE = "ghcr.io/berriai/litellm:v1.109.1"
+_IMAGE = "ghcr.io/berriai/litellm:v1.106.2"
 _PORT = 4000
 _DRAIN = 120
 
