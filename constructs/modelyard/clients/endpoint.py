@@ -46,7 +46,10 @@ class Expectations:
         data = json.loads(text)
         if not isinstance(data, Mapping) or not set(data) <= {field.name for field in fields(cls)}:
             raise ValueError("not the expectations of an endpoint")
-        return cls(**{key: tuple(value) if isinstance(value, list) else value for key, value in data.items()})
+        known: dict[str, Any] = {
+            key: tuple(value) if isinstance(value, list) else value for key, value in data.items()
+        }
+        return cls(**known)
 
 
 @dataclass(frozen=True)

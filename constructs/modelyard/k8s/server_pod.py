@@ -35,11 +35,10 @@ _OFFLINE = {"HF_HUB_DISABLE_TELEMETRY": "1", "HF_HUB_OFFLINE": "1"}
 def serve_settings(plan: ModelPlan) -> ServeSettings:
     """The plan in the engine's terms."""
     model, serving = plan.model, plan.serving
-    names = model.model.served_names or tuple(dict.fromkeys((model.name, model.model.repository)))
     speculative = model.speculative_decoding
     return ServeSettings(
         model_path=weights_path(model.model.uri, model.model.revision),
-        served_names=names,
+        served_names=plan.served_names,
         max_model_len=serving.max_model_len,
         max_num_seqs=serving.max_num_seqs,
         max_num_batched_tokens=serving.max_num_batched_tokens,
