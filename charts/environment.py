@@ -10,6 +10,7 @@ from cdk8s import App, Chart
 
 from charts.addons import AddonsChart
 from charts.argocd import ArgoChart
+from charts.checks import ChecksChart
 from charts.model import ModelChart
 from charts.platform import PlatformChart
 from modelyard.findings import Finding
@@ -65,6 +66,10 @@ def environment_objects(plan: Plan) -> dict[str, Objects]:
         except LookupError as error:
             problem = Finding("K8S001", str(error), "name one of these kinds", subject=model.name)
             findings.append(replace(problem, field=("patches",)))
+        # A model without a replica answers nobody until somebody asks for more.
+        if environment.checks.enabled and model.model.replicas.min:
+            checks = ChecksChart(app, f"checks-{model.name}", plan=model, environment=environment)
+            folders[f"checks/{model.name}"] = objects_of(checks)
     if findings:
         raise RenderError(findings)
     return folders

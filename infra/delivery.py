@@ -48,6 +48,7 @@ class DeliveryStack(EnvironmentStack):
             cluster_security_group=cluster_security_group(self),
             bucket=delivery.bucket,
             substitutions=self._substitutions(),
+            checks=settings.checks.enabled,
             log_retention_days=settings.cluster.log_retention_days,
             removal_policy=self.removal_policy,
         )

@@ -36,8 +36,8 @@ _AFTER_CRDS: Final = {
 class Flux(Construct):
     """Flux's source, kustomize and helm controllers, reading one bucket with an identity of their own.
 
-    The tree's folders are applied in order: `addons`, then `platform`, then `models`, each when the one before is
-    healthy. The only Kubernetes object that CloudFormation manages is the Helm release; uninstalling it leaves the
+    The tree's folders are applied in order: `addons`, then `platform`, then `models`, then `checks`, each when the one
+    before is healthy. The only Kubernetes object that CloudFormation manages is the Helm release; uninstalling it leaves the
     cluster's workloads and Flux's own objects in place.
     """
 
@@ -52,6 +52,7 @@ class Flux(Construct):
         cluster_security_group: ec2.ISecurityGroup,
         bucket: s3.IBucket,
         substitutions: Mapping[str, str],  # deploy-time values for `${NAME}` in `platform` and `models`
+        checks: bool = False,  # whether the tree has a folder `checks`
         log_retention_days: int = 90,
         removal_policy: RemovalPolicy = RemovalPolicy.RETAIN,  # of the installer's logs
     ) -> None:
@@ -104,7 +105,10 @@ class Flux(Construct):
             wait=True,
             timeout=Duration.minutes(10),  # the function behind it has fifteen
             values=flux_values(
-                bucket_name=bucket.bucket_name, region=Stack.of(self).region, substitutions=substitutions
+                bucket_name=bucket.bucket_name,
+                region=Stack.of(self).region,
+                substitutions=substitutions,
+                checks=checks,
             ),
         )
         # Pods get an identity only if the association is there when they start.
@@ -119,8 +123,10 @@ def _keep_logs(installer: eks.KubectlProvider, *, days: int, removal_policy: Rem
             child.apply_removal_policy(removal_policy)
 
 
-def flux_values(*, bucket_name: str, region: str, substitutions: Mapping[str, str]) -> dict[str, Any]:
-    """Values of the flux2 chart: three controllers, the bucket, and the three folders of the tree in their order."""
+def flux_values(
+    *, bucket_name: str, region: str, substitutions: Mapping[str, str], checks: bool
+) -> dict[str, Any]:
+    """Values of the flux2 chart: three controllers, the bucket, and the folders of the tree in their order."""
     objects = [
         _bucket(bucket_name, region),
         _kustomization("addons", timeout="15m"),
@@ -128,6 +134,9 @@ def flux_values(*, bucket_name: str, region: str, substitutions: Mapping[str, st
         # A model of hundreds of gigabytes is downloaded, copied and compiled before it is healthy.
         _kustomization("models", after="platform", timeout="90m", substitutions=substitutions),
     ]
+    if checks:
+        # Done when every job is: a failed one is what `flux get kustomization checks` shows.
+        objects.append(_kustomization("checks", after="models", timeout="60m"))
     return {
         # Without this an uninstall would delete the definitions, with them every Kustomization, and so every model.
         "crds": {"annotations": {"helm.sh/resource-policy": "keep"}},

@@ -52,7 +52,11 @@ def verdict(result: BenchResult) -> str:
             else "failed: no load"
         )
     best = max(result.levels, key=lambda level: level.output_per_second)
-    share = f", {best.share_of_bound:.0%} of the plan's bound" if best.share_of_bound is not None else ""
+    share = ""
+    if best.share_of_bound is not None:
+        share = f", {best.share_of_bound:.0%} of the plan's bound"
+        if best.share_of_bound > 1:
+            share += ", which its hardware cannot give: this is not the planned model, or prompts were cached"
     return f"ok: {best.output_per_second:,.0f} output tokens/s at concurrency {best.concurrency}{share}"
 
 

@@ -2,6 +2,7 @@
 
 from modelyard.k8s.accelerator_pool import AcceleratorPool
 from modelyard.k8s.argocd import ArgoApplication
+from modelyard.k8s.client_jobs import BenchJob, SmokeJob
 from modelyard.k8s.general_pool import GeneralPool
 from modelyard.k8s.helm_addon import HelmAddon
 from modelyard.k8s.model_cache import SharedModelCache
@@ -13,12 +14,14 @@ from modelyard.k8s.tree import Rendering, write_tree
 __all__ = [
     "AcceleratorPool",
     "ArgoApplication",
+    "BenchJob",
     "GeneralPool",
     "HelmAddon",
     "ModelNamespace",
     "ModelServer",
     "Rendering",
     "SharedModelCache",
+    "SmokeJob",
     "SynchronizedSecrets",
     "write_tree",
 ]

@@ -8,7 +8,8 @@ from constructs import Construct
 
 from modelyard.k8s.labels import platform_labels
 from modelyard.k8s.manifest import manifest
-from modelyard.k8s.server_network import name_resolution
+from modelyard.k8s.server_network import ENDPOINT_CHECK, check_egress, name_resolution
+from modelyard.k8s.server_pod import PORT
 
 PRIORITY_CLASS = "model-server"
 
@@ -16,7 +17,14 @@ PRIORITY_CLASS = "model-server"
 class ModelNamespace(Construct):
     """Namespace at Pod Security level `restricted`, with traffic denied unless a policy allows it."""
 
-    def __init__(self, scope: Construct, construct_id: str, *, name: str) -> None:
+    def __init__(
+        self,
+        scope: Construct,
+        construct_id: str,
+        *,
+        name: str,
+        checks: bool = False,  # let jobs ask the models
+    ) -> None:
         super().__init__(scope, construct_id)
         levels = {f"pod-security.kubernetes.io/{mode}": "restricted" for mode in ("enforce", "audit", "warn")}
         manifest(
@@ -38,6 +46,16 @@ class ModelNamespace(Construct):
                 "egress": [name_resolution(), {"ports": [{"port": 443, "protocol": "TCP"}]}],
             },
         )
+        if checks:
+            self._policy(
+                name,
+                "endpoint-checks",
+                {
+                    "podSelector": {"matchLabels": {"app.kubernetes.io/component": ENDPOINT_CHECK}},
+                    "policyTypes": ["Egress"],
+                    "egress": check_egress(PORT),
+                },
+            )
         manifest(
             self,
             "PriorityClass",

@@ -153,6 +153,19 @@ class Cache(Document):
         return self
 
 
+class Checks(Document):
+    """Jobs that ask every model after it was delivered; the delivery has failed where one of them does."""
+
+    smoke: bool = True
+    """Everything that `modelyard smoke` checks."""
+    bench: bool = False
+    """The load of `modelyard bench`, which takes minutes and the model's whole capacity."""
+
+    @property
+    def enabled(self) -> bool:
+        return self.smoke or self.bench
+
+
 class GitRepository(Document):
     """Where Argo CD reads the rendered tree."""
 
@@ -207,6 +220,7 @@ class Environment(Document):
     """Logical secret name to the name of a secret in AWS Secrets Manager; names only, never values."""
     cache: Cache = Cache()
     monitoring: Monitoring = Monitoring()
+    checks: Checks = Checks()
     delivery: Literal["flux", "argocd", "none"] = "flux"
     """Who applies the rendered tree: Flux from S3, Argo CD from Git, or you with `kubectl apply -k`."""
     git: GitRepository | None = None
