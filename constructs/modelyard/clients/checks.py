@@ -190,7 +190,13 @@ def tool_call(subject: Subject) -> None:
     """The one function is called with arguments of its schema: the server's grammar must hold the model to it."""
     if not subject.expected.tools:
         raise Skipped("the model has no features.tools")
-    function = {"name": "weather", "description": "The weather in a city", "parameters": _SCHEMA}
+    # Without `strict` vLLM holds the call to JSON, and not to the schema.
+    function = {
+        "name": "weather",
+        "description": "The weather in a city",
+        "parameters": _SCHEMA,
+        "strict": True,
+    }
     answer = subject.chat(
         messages=[{"role": "user", "content": "What is the weather in Rome?"}],
         tools=[{"type": "function", "function": function}],
@@ -213,7 +219,7 @@ def reasoning(subject: Subject) -> None:
 
 
 def _forced(subject: Subject) -> Any:
-    """vLLM 0.32 holds a named call to its schema, and lets `required` write Infinity; llama-server knows only that."""
+    """The function by its name; llama-server knows `required` alone, which is the same where there is one."""
     if subject.expected.engine == "llama-server":
         return "required"
     return {"type": "function", "function": {"name": "weather"}}
