@@ -37,7 +37,9 @@ OPTIONS = (
     "-DLLAMA_OPENSSL=OFF",
     "-DLLAMA_BUILD_TESTS=OFF",
     "-DLLAMA_BUILD_EXAMPLES=OFF",
-    f"-DLLAMA_BUILD_NUMBER={BUILD}",  # read from Git otherwise, which the sources are not in
+    # Read from Git otherwise, and the nearest repository is this one.
+    f"-DLLAMA_BUILD_NUMBER={BUILD}",
+    "-DLLAMA_BUILD_COMMIT=unknown",
 )
 
 

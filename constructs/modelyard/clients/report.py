@@ -148,6 +148,7 @@ def plot(result: BenchResult, path: Path) -> None:
             figure.subplots(len(METRICS), 1, sharex=True), METRICS.items(), strict=True
         ):
             _panel(axes, levels, metric, name)
+        figure.align_ylabels()
         figure.axes[-1].set_xlabel("output tokens a second, whole endpoint")
         figure.savefig(path, metadata={"Date": None} if path.suffix == ".svg" else None, dpi=150)
 
@@ -168,8 +169,9 @@ def _panel(axes: Any, levels: list[Level], metric: str, name: str) -> None:
             color="#555555",
         )
     axes.set_ylabel(f"{name} (ms)")
-    axes.set_ylim(bottom=0)
-    axes.margins(x=0.06, y=0.2)
+    axes.margins(x=0.06)
+    if measured:  # room for the numbers above the points
+        axes.set_ylim(0, 1200 * max(spread.p99 for _, spread in measured))
     axes.grid(visible=True, color="#dddddd", linewidth=0.6)
     axes.spines[["top", "right"]].set_visible(False)
     if metric == next(iter(METRICS)) and measured:
