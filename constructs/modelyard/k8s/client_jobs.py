@@ -84,7 +84,7 @@ class _ClientJob(Construct):
         patches = [patch.model_dump(mode="json") for patch in plan.model.patches]
         name = f"{plan.name}-{self.kind}-{_digest([data, pod, server, patches])}"
         pod["volumes"][0]["configMap"]["name"] = name
-        common = {"name": name, "namespace": environment.namespace, "labels": labels}
+        common: dict[str, Any] = {"name": name, "namespace": environment.namespace, "labels": labels}
         manifest(
             self,
             "Program",
