@@ -79,6 +79,7 @@ ENVIRONMENT: dict[str, Any] = {
         "prometheus": None,
         "install": True,
     },
+    "checks": {"smoke": True, "bench": False},
     "delivery": "flux",
     "git": None,
     "namespace": "models",

@@ -32,7 +32,7 @@ from modelyard.clients import report
 from modelyard.clients.bench import CONCURRENCY, MAX_ERROR_RATE, run_bench
 from modelyard.clients.endpoint import wait_until_up
 from modelyard.clients.load import Workload
-from modelyard.clients.measurement import BenchResult, Level, Objective
+from modelyard.clients.measurement import METRICS, BenchResult, Level, Objective
 from modelyard.clients.promises import bounds, expectations
 from modelyard.planning.throughput import ROOFLINE
 
@@ -149,8 +149,37 @@ def _tell(level: Level) -> None:
     )
 
 
+# The page has the means as well; a terminal has room for this.
+_COLUMNS = (
+    "clients",
+    "requests",
+    "errors",
+    "req/s",
+    "output tok/s",
+    "bound",
+    "share",
+    *(f"{name} p50/p90/p99 ms" for name in METRICS.values()),
+)
+
+
+def _row(level: Level) -> tuple[str, ...]:
+    share = level.share_of_bound
+    spreads = [level.spread(metric) for metric in METRICS]
+    return (
+        str(level.concurrency),
+        str(len(level.requests)),
+        str(len(level.errors)),
+        f"{level.per_second(len(level.answered)):.1f}",
+        f"{level.output_per_second:,.0f}",
+        f"{level.bound:,.0f}" if level.bound else "-",
+        f"{share:.0%}" if share is not None else "-",
+        *("/".join(f"{s * 1000:,.0f}" for s in (d.p50, d.p90, d.p99)) if d else "-" for d in spreads),
+    )
+
+
 def _print(result: BenchResult, out: Path) -> None:
     shown = console()
-    shown.print(table(f"{result.model} at {result.url}", report.COLUMNS, map(report.row, result.levels)))
+    rows = map(_row, result.levels)
+    shown.print(table(f"{result.model} at {result.url}", _COLUMNS, rows, right=_COLUMNS))
     shown.print(report.verdict(result), soft_wrap=True)
     shown.print(f"{out}: results.json, results.md, plot.svg", soft_wrap=True)
