@@ -5,6 +5,8 @@ from __future__ import annotations
 import json
 import re
 import signal
+import subprocess
+import sys
 import time
 from collections.abc import Iterator
 from pathlib import Path
@@ -112,6 +114,15 @@ def test_smoke_finds_nothing_wrong_with_embeddings(tmp_path: Path) -> None:
 
     assert {r.name: r.reason for r in result.results if r.outcome == "failed"} == {}
     assert result.passed
+
+
+def test_the_flag_table_is_what_the_program_says() -> None:
+    run = subprocess.run(
+        [sys.executable, ROOT / ".ci" / "llama_flags.py"], check=True, capture_output=True, text=True
+    )
+
+    [table] = (ROOT / "constructs" / "modelyard" / "engines" / "data").rglob("llama-server-*.json")
+    assert run.stdout == table.read_text(encoding="utf-8")
 
 
 def test_an_idle_server_stops_at_once(tmp_path: Path) -> None:
