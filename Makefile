@@ -33,9 +33,10 @@ test: install ## Run every test that needs neither AWS, Docker nor Go
 	@$(RUN) pytest -q --ignore=tests/engine
 
 .PHONY: contract
-contract: install ## Run the tests with the real vLLM on the CPU, where it installs: minutes
+contract: install ## Run the tests with the real vLLM and llama-server on the CPU, where they install: minutes
 	@$(PYTHON) .ci/install_vllm.py
-	@if [ -f .venv-vllm/.installed ]; then $(RUN) pytest -q tests/engine; fi
+	@$(PYTHON) .ci/install_llama.py
+	@if [ -f .venv-vllm/.installed ] || [ -f .venv-llama/.installed ]; then $(RUN) pytest -q tests/engine; fi
 
 .PHONY: unit
 unit: install ## Run the pure tests: seconds
@@ -69,7 +70,7 @@ synth: install ## Synthesise ENV without credentials: make synth ENV=prod
 
 .PHONY: clean
 clean: ## Remove everything that was installed or built here
-	rm -rf .venv .venv-localcloud .venv-vllm .tools node_modules dist cdk.out .mypy_cache .ruff_cache .pytest_cache
+	rm -rf .venv .venv-localcloud .venv-vllm .venv-llama .tools node_modules dist cdk.out .mypy_cache .ruff_cache .pytest_cache
 
 .PHONY: install
 install: .venv/.installed .venv-localcloud/.installed node_modules/.installed ## Install all pinned tools

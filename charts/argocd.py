@@ -9,8 +9,9 @@ from modelyard.k8s import ArgoApplication
 from modelyard.spec import Environment
 from modelyard.spec.environment import GitRepository
 
-# Folder to sync wave: add-ons bring the definitions that the platform needs, and it the nodes for the models.
-_WAVES = {"addons": -10, "monitoring": -5, "platform": -5, "models": 0}
+# Folder to sync wave: add-ons bring the definitions that the platform needs, and it the nodes for the models, which the
+# checks ask.
+_WAVES = {"addons": -10, "monitoring": -5, "platform": -5, "models": 0, "checks": 5}
 
 
 class ArgoChart(Chart):
@@ -19,7 +20,11 @@ class ArgoChart(Chart):
     ) -> None:
         super().__init__(scope, construct_id, disable_resource_name_hashes=True)
         for folder, wave in _WAVES.items():
-            if folder == "monitoring" and not environment.monitoring.enabled:
+            absent = {
+                "monitoring": not environment.monitoring.enabled,
+                "checks": not environment.checks.enabled,
+            }
+            if absent.get(folder):
                 continue
             ArgoApplication(
                 self,

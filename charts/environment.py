@@ -11,6 +11,7 @@ from cdk8s import App, Chart
 
 from charts.addons import AddonsChart
 from charts.argocd import ArgoChart
+from charts.checks import ChecksChart
 from charts.litellm import LiteLlmChart
 from charts.model import ModelChart
 from charts.monitoring import MonitoringChart
@@ -86,6 +87,11 @@ def environment_objects(plan: Plan) -> dict[str, Objects]:
         except LookupError as error:
             problem = Finding("K8S001", str(error), "name one of these kinds", subject=name)
             findings.append(replace(problem, field=("patches",)))
+        # A model without a replica answers nobody until somebody asks for more; a batch never does.
+        [answering] = [planned for planned in members if planned.role != "prefill"]
+        if environment.checks.enabled and answering.model.replicas.min and not answering.model.batch:
+            checks = ChecksChart(app, f"checks-{name}", plan=answering, environment=environment)
+            folders[f"checks/{name}"] = objects_of(checks)
     if findings:
         raise RenderError(findings)
     return folders

@@ -15,7 +15,7 @@ from modelyard.spec import Environment
 class PlatformChart(Chart):
     def __init__(self, scope: Construct, construct_id: str, *, environment: Environment) -> None:
         super().__init__(scope, construct_id, disable_resource_name_hashes=True)
-        ModelNamespace(self, "Models", name=environment.namespace)
+        ModelNamespace(self, "Models", name=environment.namespace, checks=environment.checks.enabled)
         if environment.cluster.general_nodes.vcpu_limit:
             GeneralPool(self, "GeneralPool", environment=environment)
         for name, pool in environment.pools.items():

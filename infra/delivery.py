@@ -49,6 +49,7 @@ class DeliveryStack(EnvironmentStack):
             bucket=delivery.bucket,
             substitutions=self._substitutions(),
             monitoring=settings.monitoring.enabled,
+            checks=settings.checks.enabled,
             log_retention_days=settings.cluster.log_retention_days,
             removal_policy=self.removal_policy,
         )

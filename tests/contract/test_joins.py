@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from typing import Any
 
-from modelyard.engines import metrics_of, newest_release
+from modelyard.engines import releases
 from modelyard.manifests.rules import check_objects
 from tests.contract.conftest import ROOT, Tree
 
@@ -158,19 +158,6 @@ def test_a_server_tolerates_the_taint_of_its_pool_and_asks_for_its_types(each: T
         assert set(term["matchExpressions"][0]["values"]) <= offered
 
 
-def test_queries_ask_for_metrics_that_vllm_has(each: Tree) -> None:
-    known = metrics_of("vllm", newest_release("vllm").version).names
-
-    for scaler in each.of("ScaledObject"):
-        for trigger in scaler["spec"]["triggers"]:
-            if trigger["type"] != "prometheus" or "llamacpp" in trigger["metadata"]["query"]:
-                continue
-            asked = set(re.findall(r"\bvllm[:_]\w+", trigger["metadata"]["query"]))
-            assert asked
-            assert asked <= known
-            assert f'model="{scaler["metadata"]["name"]}"' in trigger["metadata"]["query"]
-
-
 def test_an_autoscaled_deployment_states_no_replicas(each: Tree) -> None:
     scaled = {item["spec"]["scaleTargetRef"]["name"] for item in each.of("ScaledObject")}
 
@@ -180,16 +167,20 @@ def test_an_autoscaled_deployment_states_no_replicas(each: Tree) -> None:
 
 
 def test_every_flag_of_every_model_exists_in_its_release(each: Tree) -> None:
-    release = newest_release("vllm")
+    tables = {image: one for one in releases() if one.flags for image in (one.image, one.cpu_image)}
+    checked = set()
     for server in servers(each):
         container = template(server)["spec"]["containers"][0]
-        if container["image"] != release.image:
-            continue  # the table of vLLM Neuron is not known, and free flags are refused there
+        if (release := tables.get(container["image"])) is None:
+            continue  # the table is not known, and free flags are refused there
+        checked.add(release.engine)
         for arg in container["args"]:
             name = arg.removeprefix("--").partition("=")[0]
             assert (
                 not arg.startswith("--") or name in release.flags or name.removeprefix("no-") in release.flags
-            )
+            ), f"{release.engine} {arg}"
+    assert "vllm" in checked
+    assert each.name != "serving" or checked == {"vllm", "sglang", "llama-server"}
 
 
 def test_no_image_moves(each: Tree) -> None:

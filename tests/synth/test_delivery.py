@@ -57,7 +57,7 @@ def test_flux_is_the_only_helm_release_and_is_pinned(each: Synthesis) -> None:
     assert (release["Namespace"], release["CreateNamespace"], release["Wait"]) == ("flux-system", True, True)
 
 
-def test_flux_applies_addons_then_platform_and_monitoring_then_models(each: Synthesis) -> None:
+def test_flux_applies_addons_then_platform_and_monitoring_then_models_then_checks(each: Synthesis) -> None:
     objects = _objects(each)
 
     order = {name: o["spec"].get("dependsOn") for name, o in objects.items() if o["kind"] == "Kustomization"}
@@ -66,6 +66,7 @@ def test_flux_applies_addons_then_platform_and_monitoring_then_models(each: Synt
         "monitoring": [{"name": "addons"}],
         "platform": [{"name": "addons"}],
         "models": [{"name": "platform"}],
+        "checks": [{"name": "models"}],
     }
     for name in order:
         spec = objects[name]["spec"]

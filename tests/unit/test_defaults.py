@@ -112,6 +112,7 @@ ENVIRONMENT: dict[str, Any] = {
     },
     "gateways": {"internal": None, "public": None},
     "litellm": None,
+    "checks": {"smoke": True, "bench": False},
     "delivery": "flux",
     "git": None,
     "namespace": "models",

@@ -36,7 +36,7 @@ _AFTER_CRDS: Final = {
 class Flux(Construct):
     """Flux's source, kustomize and helm controllers, reading one bucket with an identity of their own.
 
-    The tree's folders are applied in order: `addons`, then `monitoring` and `platform`, then `models`, each when the one
+    The tree's folders are applied in order: `addons`, then `monitoring` and `platform`, then `models`, then `checks`, each when the one
     before is healthy. The only Kubernetes object that CloudFormation manages is the Helm release; uninstalling it leaves the
     cluster's workloads and Flux's own objects in place.
     """
@@ -53,6 +53,7 @@ class Flux(Construct):
         bucket: s3.IBucket,
         substitutions: Mapping[str, str],  # deploy-time values for `${NAME}` in `platform` and `models`
         monitoring: bool = True,  # whether the tree has a folder `monitoring`
+        checks: bool = False,  # whether the tree has a folder `checks`
         log_retention_days: int = 90,
         removal_policy: RemovalPolicy = RemovalPolicy.RETAIN,  # of the installer's logs
     ) -> None:
@@ -109,6 +110,7 @@ class Flux(Construct):
                 region=Stack.of(self).region,
                 substitutions=substitutions,
                 monitoring=monitoring,
+                checks=checks,
             ),
         )
         # Pods get an identity only if the association is there when they start.
@@ -124,7 +126,7 @@ def _keep_logs(installer: eks.KubectlProvider, *, days: int, removal_policy: Rem
 
 
 def flux_values(
-    *, bucket_name: str, region: str, substitutions: Mapping[str, str], monitoring: bool = True
+    *, bucket_name: str, region: str, substitutions: Mapping[str, str], monitoring: bool = True, checks: bool
 ) -> dict[str, Any]:
     """Values of the flux2 chart: three controllers, the bucket, and the folders of the tree in their order."""
     objects = [
@@ -137,6 +139,9 @@ def flux_values(
     if monitoring:
         # No substitutions: the dashboards are full of Grafana's own ${variables}.
         objects.append(_kustomization("monitoring", after="addons", timeout="10m"))
+    if checks:
+        # Done when every job is: a failed one is what `flux get kustomization checks` shows.
+        objects.append(_kustomization("checks", after="models", timeout="60m"))
     return {
         # Without this an uninstall would delete the definitions, with them every Kustomization, and so every model.
         "crds": {"annotations": {"helm.sh/resource-policy": "keep"}},

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
-from modelyard.engines.engine import free_args
+from collections.abc import Iterator
+
 from modelyard.engines.release import Release
 from modelyard.engines.settings import ServeSettings
 
 # A number of layers beyond any model's: all of them.
 _ALL_LAYERS = 999
+_PING_SECONDS = 5
 
 
 class LlamaServer:
@@ -18,39 +20,39 @@ class LlamaServer:
 
     def args(self, settings: ServeSettings, release: Release) -> tuple[str, ...]:
         layers = _ALL_LAYERS if settings.gpu_layers is None else settings.gpu_layers
-        args = [
-            f"--model={settings.model_path}",
-            f"--alias={','.join(settings.served_names)}",
-            "--host=0.0.0.0",
-            f"--port={settings.port}",
-            f"--ctx-size={settings.max_model_len * settings.max_num_seqs}",
-            f"--parallel={settings.max_num_seqs}",
-            f"--batch-size={max(settings.max_num_batched_tokens, 2048)}",
-            f"--ubatch-size={settings.max_num_batched_tokens}",
-            "--metrics",
-            "--no-ui",
-            "--offline",
-        ]
+        values: dict[str, object] = {
+            "model": settings.model_path,
+            "alias": ",".join(settings.served_names),
+            "host": "0.0.0.0",
+            "port": settings.port,
+            "ctx-size": settings.max_model_len * settings.max_num_seqs,
+            "parallel": settings.max_num_seqs,
+            "batch-size": max(settings.max_num_batched_tokens, 2048),
+            "ubatch-size": settings.max_num_batched_tokens,
+            # A stream that is cut off ends with the next ping: the stop takes seconds, not half a minute.
+            "sse-ping-interval": _PING_SECONDS,
+        }
         if settings.threads:  # CPUs alone
-            args += [f"--threads={settings.threads}", "--gpu-layers=0"]
+            values |= {"threads": settings.threads, "gpu-layers": 0}
         else:
-            args += [f"--gpu-layers={layers}", "--flash-attn=on"]
+            values |= {"gpu-layers": layers, "flash-attn": "on"}
         if settings.kv_cache_dtype == "fp8":
-            args += ["--cache-type-k=q8_0", "--cache-type-v=q8_0"]
-        if settings.task == "embed":
-            args.append("--embeddings")
-        elif settings.task == "rerank":
-            args.append("--reranking")
-        else:
-            args.append("--jinja")
-        if settings.adapters:
-            args += [f"--lora={path}" for _, path in sorted(settings.adapters.items())]
-        if settings.speculative:
-            args += [
-                f"--spec-draft-model={settings.speculative['model']}",
-                f"--spec-draft-n-max={settings.speculative['num_speculative_tokens']}",
-            ]
-        return (*args, *free_args(settings, release))
+            values |= {"cache-type-k": "q8_0", "cache-type-v": "q8_0"}
+        mode = {"embed": "--embeddings", "rerank": "--reranking", "generate": "--jinja"}[settings.task]
+        switches = ["--metrics", "--no-ui", "--offline", mode]
+        return (
+            *(word for name, value in values.items() for word in (f"--{name}", str(value))),
+            *switches,
+            *_free(settings),
+        )
 
     def env(self, settings: ServeSettings) -> dict[str, str]:
         return {}
+
+
+def _free(settings: ServeSettings) -> Iterator[str]:
+    """The user's own flags: llama-server takes a flag and its value as two words."""
+    for name, value in sorted(settings.extra.items()):
+        yield f"--no-{name}" if value is False else f"--{name}"
+        if not isinstance(value, bool):
+            yield ",".join(map(str, value)) if isinstance(value, list) else str(value)

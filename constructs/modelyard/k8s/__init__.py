@@ -2,6 +2,7 @@
 
 from modelyard.k8s.accelerator_pool import AcceleratorPool
 from modelyard.k8s.argocd import ArgoApplication
+from modelyard.k8s.client_jobs import BenchJob, SmokeJob
 from modelyard.k8s.general_pool import GeneralPool
 from modelyard.k8s.helm_addon import HelmAddon
 from modelyard.k8s.model_cache import SharedModelCache
@@ -15,6 +16,7 @@ from modelyard.k8s.weights import WeightsFetch
 __all__ = [
     "AcceleratorPool",
     "ArgoApplication",
+    "BenchJob",
     "GeneralPool",
     "HelmAddon",
     "ModelNamespace",
@@ -23,6 +25,7 @@ __all__ = [
     "PlatformMonitoring",
     "Rendering",
     "SharedModelCache",
+    "SmokeJob",
     "SynchronizedSecrets",
     "WeightsFetch",
     "write_tree",

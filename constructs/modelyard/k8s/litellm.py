@@ -18,6 +18,7 @@ from modelyard.k8s.server_network import (
     gateway_pods,
     name_resolution,
     pods_of,
+    to_models,
 )
 from modelyard.k8s.weights import digest
 from modelyard.manifests.rules import DRAIN
@@ -255,11 +256,10 @@ def _policy(environment: Environment, settings: LiteLlm) -> dict[str, Any]:
         *([] if settings.exposure == "cluster" else [gateway_pods(settings.exposure)]),
         *([pods_of(monitoring.namespace, {})] if monitoring.enabled else []),
     ]
-    models = {"matchExpressions": [{"key": "modelyard.dev/model", "operator": "Exists"}]}
     port = [{"port": PORT_NAME, "protocol": "TCP"}]
     return {
         "podSelector": {"matchLabels": LITELLM},
         "policyTypes": ["Ingress", "Egress"],
         "ingress": [{"from": callers, "ports": port}],
-        "egress": [name_resolution(), {"to": [{"podSelector": models}], "ports": port}],
+        "egress": [name_resolution(), to_models()],
     }

@@ -8,7 +8,7 @@ from constructs import Construct
 
 from modelyard.k8s.labels import platform_labels
 from modelyard.k8s.manifest import manifest
-from modelyard.k8s.server_network import name_resolution
+from modelyard.k8s.server_network import ENDPOINT_CHECK, check_egress, name_resolution
 from modelyard.k8s.workloads import BATCH_PRIORITY
 
 PRIORITY_CLASS = "model-server"
@@ -22,7 +22,14 @@ def restricted_levels() -> dict[str, str]:
 class ModelNamespace(Construct):
     """Namespace at Pod Security level `restricted`, with traffic denied unless a policy allows it."""
 
-    def __init__(self, scope: Construct, construct_id: str, *, name: str) -> None:
+    def __init__(
+        self,
+        scope: Construct,
+        construct_id: str,
+        *,
+        name: str,
+        checks: bool = False,  # let jobs ask the models
+    ) -> None:
         super().__init__(scope, construct_id)
         manifest(
             self,
@@ -43,6 +50,16 @@ class ModelNamespace(Construct):
                 "egress": [name_resolution(), {"ports": [{"port": 443, "protocol": "TCP"}]}],
             },
         )
+        if checks:
+            self._policy(
+                name,
+                "endpoint-checks",
+                {
+                    "podSelector": {"matchLabels": {"app.kubernetes.io/component": ENDPOINT_CHECK}},
+                    "policyTypes": ["Egress"],
+                    "egress": check_egress(),
+                },
+            )
         for class_name, value, policy, what in (
             (
                 PRIORITY_CLASS,

@@ -22,12 +22,11 @@ def serve_settings(plan: ModelPlan, otlp_endpoint: str | None = None) -> ServeSe
     """Settings of every server of `plan`, or of its leaders where a replica has several pods; `otlp_endpoint` is where
     the environment collects traces."""
     model, serving, ledger = plan.model, plan.serving, plan.serving.ledger
-    names = model.model.served_names or tuple(dict.fromkeys((model.name, model.model.repository)))
     offload = model.features.kv_offload
     split = serving.topology.split
     return ServeSettings(
         model_path=model_path(plan),
-        served_names=names,
+        served_names=plan.served_names,
         max_model_len=serving.max_model_len,
         max_num_seqs=serving.max_num_seqs,
         max_num_batched_tokens=serving.max_num_batched_tokens,

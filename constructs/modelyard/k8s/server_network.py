@@ -11,6 +11,9 @@ from modelyard.k8s.router import pool_labels
 from modelyard.planning import ModelPlan
 from modelyard.spec import Environment
 
+ENDPOINT_CHECK = "endpoint-check"
+"""Component label of the jobs that ask a model."""
+
 # The label that Kubernetes itself puts on every namespace, and LeaderWorkerSet on every pod of a set.
 _NAMESPACE_NAME = "kubernetes.io/metadata.name"
 _SET_NAME = "leaderworkerset.sigs.k8s.io/name"
@@ -96,7 +99,9 @@ def _callers(plan: ModelPlan, environment: Environment) -> list[dict[str, Any]]:
     own = clients or [pods_of(environment.namespace, {})]
     ways_in = [] if plan.model.access.exposure == "cluster" else [gateway_pods(plan.model.access.exposure)]
     proxy = [pods_of(environment.namespace, LITELLM)] if environment.litellm and clients else []
-    return [*own, *proxy, *ways_in, *_monitoring(environment)]
+    asking = environment.checks.enabled and clients  # the whole namespace may ask otherwise
+    checks = [pods_of(environment.namespace, check_labels(plan.model.name))] if asking else []
+    return [*own, *proxy, *checks, *ways_in, *_monitoring(environment)]
 
 
 def _monitoring(environment: Environment) -> list[dict[str, Any]]:
@@ -114,6 +119,29 @@ def _collector(endpoint: str) -> dict[str, Any]:
 def gateway_pods(name: str) -> dict[str, Any]:
     """The proxies of a Gateway; the label is Gateway API's (GEP-1762)."""
     return pods_of(GATEWAYS, {"gateway.networking.k8s.io/gateway-name": name})
+
+
+def check_labels(model: str) -> dict[str, str]:
+    """Labels that select the jobs which ask `model`."""
+    return {"app.kubernetes.io/component": ENDPOINT_CHECK, "app.kubernetes.io/instance": model}
+
+
+def check_egress() -> list[dict[str, Any]]:
+    """Egress of those jobs: names, the package index, which has no fixed address, and the models beside them."""
+    return [
+        name_resolution(),
+        {"ports": [{"port": 443, "protocol": "TCP"}]},
+        to_models(),
+    ]
+
+
+def to_models() -> dict[str, Any]:
+    """An egress rule to whatever answers for a model in the same namespace."""
+    names = {"key": "app.kubernetes.io/name", "operator": "In", "values": ["model-server", "router"]}
+    return {
+        "to": [{"podSelector": {"matchExpressions": [names]}}],
+        "ports": [{"port": PORT_NAME, "protocol": "TCP"}],
+    }
 
 
 def name_resolution() -> dict[str, Any]:

@@ -21,7 +21,7 @@ CLAIM = "model-cache"
 MARKER = ".complete"
 FETCH = "weights-fetch"
 
-_IMAGE = "docker.io/library/python:3.13.7-slim"
+PYTHON_IMAGE = "docker.io/library/python:3.13.7-slim"
 _HUB = "huggingface_hub==2.4.0"
 
 # Runs in the fetch job. A partial folder keeps what was downloaded, so a restart resumes; the rename makes a whole
@@ -241,7 +241,7 @@ class WeightsFetch(Construct):
                 "containers": [
                     {
                         "name": "fetch",
-                        "image": _IMAGE,
+                        "image": PYTHON_IMAGE,
                         "command": ["python3", "-c", FETCH_SCRIPT],
                         "env": env,
                         "resources": {

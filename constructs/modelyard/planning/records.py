@@ -40,6 +40,12 @@ class ModelPlan:
         return f"{self.model.name}-prefill" if self.role == "prefill" else self.model.name
 
     @property
+    def served_names(self) -> tuple[str, ...]:
+        """Names under which clients ask for the model, the first one first."""
+        weights = self.model.model
+        return weights.served_names or tuple(dict.fromkeys((self.model.name, weights.repository)))
+
+    @property
     def load_strategy(self) -> LoadStrategy:
         """How the engine reads the checkpoint from the shared cache."""
         return load_strategy(self.serving, self.placement, self.pod)

@@ -103,8 +103,8 @@ def matrix_tflops(accelerator: Accelerator, quantization: Quantization | None) -
     return max(rate for unit, rate in peak.items() if unit in units | {"fp16"})
 
 
-def roofline(serving: Serving, workload: Workload | None = None) -> Throughput:
-    """The bound for one replica of `serving`.
+def roofline(serving: Serving, workload: Workload | None = None, *, at_most: int | None = None) -> Throughput:
+    """The bound for one replica of `serving`, which gets `at_most` requests at once; default: as many as it holds.
 
     A steady batch of requests takes at least as long as its memory traffic, were all multiplications done in its shadow,
     and at least as long as its multiplications, were all traffic hidden behind them. Traffic: one step for each output
@@ -112,10 +112,11 @@ def roofline(serving: Serving, workload: Workload | None = None) -> Throughput:
     """
     work = (workload or _usual_workload(serving)).within(serving.max_model_len)
     drafts = serving.model.speculative_decoding
+    held = steady_batch(serving, work)
     return bound(
         active_weights(serving.arch),
         work,
-        batch=steady_batch(serving, work),
+        batch=held if at_most is None else min(held, at_most),
         kv_bytes_per_token=kv_bytes_read_per_token(serving),
         bytes_per_second=serving.accelerator.bandwidth_gb_per_second * 1e9 * serving.count,
         flops=matrix_tflops(serving.accelerator, serving.arch.quantization) * 1e12 * serving.count,

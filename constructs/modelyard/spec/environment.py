@@ -214,6 +214,19 @@ class LiteLlm(Document):
     """As `access.exposure` of a model; it answers at `llm.DOMAIN`."""
 
 
+class Checks(Document):
+    """Jobs that ask every model after it was delivered; the delivery has failed where one of them does."""
+
+    smoke: bool = True
+    """Everything that `modelyard smoke` checks."""
+    bench: bool = False
+    """The load of `modelyard bench`, which takes minutes and the model's whole capacity."""
+
+    @property
+    def enabled(self) -> bool:
+        return self.smoke or self.bench
+
+
 class GitRepository(Document):
     """Where Argo CD reads the rendered tree."""
 
@@ -272,6 +285,7 @@ class Environment(Document):
     """Load balancers for models that are reached from outside the cluster."""
     litellm: LiteLlm | None = None
     """One OpenAI endpoint in front of all models."""
+    checks: Checks = Checks()
     delivery: Literal["flux", "argocd", "none"] = "flux"
     """Who applies the rendered tree: Flux from S3, Argo CD from Git, or you with `kubectl apply -k`."""
     git: GitRepository | None = None

@@ -1,0 +1,185 @@
+"""`modelyard bench`: how fast an endpoint answers under load, beside what its plan gives it."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from modelyard.cli.endpoints import (
+    API_KEY,
+    KeyOption,
+    ModelArgument,
+    TimeoutOption,
+    UrlOption,
+    planned_model,
+    target,
+)
+from modelyard.cli.printing import console, print_json, table
+from modelyard.cli.workspace import (
+    ENVIRONMENTS,
+    MODELS,
+    CommandError,
+    EnvironmentsOption,
+    EnvOption,
+    ModelsOption,
+    Output,
+    OutputOption,
+    readable_environment,
+)
+from modelyard.clients import report
+from modelyard.clients.bench import CONCURRENCY, MAX_ERROR_RATE, run_bench
+from modelyard.clients.endpoint import wait_until_up
+from modelyard.clients.load import Workload
+from modelyard.clients.measurement import METRICS, BenchResult, Level, Objective
+from modelyard.clients.promises import bounds, expectations
+from modelyard.planning.throughput import ROOFLINE
+
+_HELP = """Put load on a running endpoint and measure throughput, TTFT, ITL and E2E by concurrency.
+
+\b
+  modelyard bench qwen3-32b-fp8 --url http://127.0.0.1:8000/v1 --out bench
+  modelyard bench qwen3-32b-fp8 --url http://127.0.0.1:8000/v1 --concurrency 1,8,32 --duration 60
+  modelyard bench qwen3-32b-fp8 --url http://127.0.0.1:8000/v1 --slo ttft-p95=800ms --slo itl-p99=60ms
+
+DIR gets results.json, results.md and plot.svg. The exit code is 1 where a gate failed or a level got no answer.
+"""
+
+
+def register(app: typer.Typer) -> None:
+    app.command(name="bench", help=_HELP)(bench)
+
+
+def bench(
+    model: ModelArgument,
+    env: EnvOption = "local",
+    url: UrlOption = None,
+    api_key_env: KeyOption = API_KEY,
+    timeout: TimeoutOption = 300,
+    concurrency: Annotated[
+        str, typer.Option(metavar="N,N,…", help="Clients that ask at once, level by level.")
+    ] = ",".join(map(str, CONCURRENCY)),
+    requests: Annotated[
+        int | None, typer.Option(metavar="N", help="Requests at each level; default 32.", min=1)
+    ] = None,
+    duration: Annotated[
+        float | None, typer.Option(metavar="SECONDS", help="Ask for so long instead.", min=1)
+    ] = None,
+    prompt_tokens: Annotated[int, typer.Option(metavar="TOKENS", help="About so many.", min=1)] = 256,
+    output_tokens: Annotated[int, typer.Option(metavar="TOKENS", min=1)] = 64,
+    out: Annotated[Path, typer.Option(metavar="DIR", help="Folder for the results.", file_okay=False)] = Path(
+        "bench"
+    ),
+    max_error_rate: Annotated[
+        float, typer.Option(metavar="SHARE", help="Errors that a level may have.", min=0, max=1)
+    ] = MAX_ERROR_RATE,
+    slo: Annotated[
+        list[str] | None,
+        typer.Option(metavar="METRIC-STATISTIC=TIME", help="Latency that every level must keep."),
+    ] = None,
+    models: ModelsOption = MODELS,
+    environments: EnvironmentsOption = ENVIRONMENTS,
+    output: OutputOption = Output.table,
+) -> int:
+    if requests and duration:
+        raise typer.BadParameter("--requests and --duration exclude each other")
+    levels = _levels(concurrency)
+    try:
+        objectives = [Objective.parse(text) for text in slo or ()]
+    except ValueError as problem:
+        raise typer.BadParameter(f"--slo {problem}") from None
+    plan = planned_model(model, models, environments, env)
+    if prompt_tokens + output_tokens > plan.serving.max_model_len:
+        raise typer.BadParameter(
+            f"{prompt_tokens} + {output_tokens} tokens exceed the {plan.serving.max_model_len} of {model}"
+        )
+    namespace = readable_environment(environments, env).namespace
+    asked = target(plan, namespace, url=url, key_variable=api_key_env, timeout=timeout)
+    try:
+        import llmeter  # type: ignore[import-untyped]  # noqa: F401
+        import matplotlib  # noqa: F401
+        import openai  # noqa: F401
+    except ModuleNotFoundError as error:
+        raise CommandError(
+            f"{error.name} is not installed; `modelyard bench` needs the extra modelyard[bench]"
+        ) from error
+    if reason := wait_until_up(asked, 0):
+        raise CommandError(reason)
+    workload = Workload(prompt_tokens, output_tokens, requests or Workload.requests, duration)
+    result = run_bench(
+        expectations(plan),
+        asked,
+        workload=workload,
+        concurrency=levels,
+        max_error_rate=max_error_rate,
+        objectives=objectives,
+        bounds=bounds(plan, prompt_tokens, output_tokens, levels),
+        statement=ROOFLINE,
+        told=_tell,
+    )
+    write(result, out)
+    if output is Output.json:
+        document = report.document(result)
+        print_json(document.pop("kind"), **{k: v for k, v in document.items() if k != "schemaVersion"})
+    else:
+        _print(result, out)
+    return 0 if result.passed else 1
+
+
+def write(result: BenchResult, out: Path) -> None:
+    """The three files of a result."""
+    out.mkdir(parents=True, exist_ok=True)
+    (out / "results.json").write_text(report.to_json(report.document(result)), encoding="utf-8")
+    (out / "results.md").write_text(report.markdown(result), encoding="utf-8")
+    report.plot(result, out / "plot.svg")
+
+
+def _levels(text: str) -> list[int]:
+    parts = [part.strip() for part in text.split(",")]
+    if not all(part.isdecimal() and int(part) > 0 for part in parts):
+        raise typer.BadParameter(f"--concurrency takes numbers above 0 such as 1,4,16, got {text}")
+    return sorted({int(part) for part in parts})
+
+
+def _tell(level: Level) -> None:
+    console(stderr=True).print(
+        f"concurrency {level.concurrency}: {len(level.answered)} of {len(level.requests)} answered in "
+        f"{level.seconds:.1f} s"
+    )
+
+
+# The page has the means as well; a terminal has room for this.
+_COLUMNS = (
+    "clients",
+    "requests",
+    "errors",
+    "req/s",
+    "output tok/s",
+    "bound",
+    "share",
+    *(f"{name} p50/p90/p99 ms" for name in METRICS.values()),
+)
+
+
+def _row(level: Level) -> tuple[str, ...]:
+    share = level.share_of_bound
+    spreads = [level.spread(metric) for metric in METRICS]
+    return (
+        str(level.concurrency),
+        str(len(level.requests)),
+        str(len(level.errors)),
+        f"{level.per_second(len(level.answered)):.1f}",
+        f"{level.output_per_second:,.0f}",
+        f"{level.bound:,.0f}" if level.bound else "-",
+        f"{share:.0%}" if share is not None else "-",
+        *("/".join(f"{s * 1000:,.0f}" for s in (d.p50, d.p90, d.p99)) if d else "-" for d in spreads),
+    )
+
+
+def _print(result: BenchResult, out: Path) -> None:
+    shown = console()
+    rows = map(_row, result.levels)
+    shown.print(table(f"{result.model} at {result.url}", _COLUMNS, rows, right=_COLUMNS))
+    shown.print(report.verdict(result), soft_wrap=True)
+    shown.print(f"{out}: results.json, results.md, plot.svg", soft_wrap=True)

@@ -1,0 +1,63 @@
+"""How `smoke` and `bench` find the endpoint that they ask: in the model's file, or where the caller says."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from modelyard.cli.workspace import CommandError, open_workspace
+from modelyard.clients.endpoint import Target
+from modelyard.planning import ModelPlan
+
+ModelArgument = Annotated[str, typer.Argument(metavar="MODEL", help="Name of a model in --models.")]
+UrlOption = Annotated[
+    str | None,
+    typer.Option("--url", metavar="URL", help="Of the API, with /v1; default: the Service of --env."),
+]
+KeyOption = Annotated[
+    str,
+    typer.Option(
+        "--api-key-env", metavar="NAME", help="Environment variable that holds the API key, if any."
+    ),
+]
+TimeoutOption = Annotated[
+    float, typer.Option("--timeout", metavar="SECONDS", help="Longest wait for one request.", min=0.1)
+]
+API_KEY = "MODELYARD_API_KEY"
+
+
+def planned_model(name: str, models: Path, environments: Path, env: str) -> ModelPlan:
+    """The plan of model `name` in environment `env`.
+
+    Raises:
+        CommandError: there is no such model, or it cannot be planned.
+    """
+    planned = open_workspace(models, environments, env).plan()
+    found = {plan.name: plan for plan in planned.models} if planned else {}
+    if name not in found:
+        known = f"planned: {', '.join(found)}" if found else f"run `modelyard validate --env {env}`"
+        raise CommandError(f"no model '{name}' in environment {env}; {known}")
+    return found[name]
+
+
+def target(plan: ModelPlan, namespace: str, *, url: str | None, key_variable: str, timeout: float) -> Target:
+    """Where the model is asked, and with which key.
+
+    Raises:
+        CommandError: the model wants a key and the variable holds none, or the url is none.
+    """
+    key = os.environ.get(key_variable) or None
+    if plan.model.access.api_key and key is None:
+        raise CommandError(
+            f"{plan.name} wants an API key; put it into the environment variable {key_variable}, or name another "
+            "with --api-key-env"
+        )
+    found = url or f"http://{plan.name}.{namespace}/v1"
+    if not found.startswith(("http://", "https://")):
+        raise CommandError(
+            f"--url {found} is no address; it starts with http:// or https:// and ends with /v1"
+        )
+    return Target(found, key, timeout)

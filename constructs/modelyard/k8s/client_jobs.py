@@ -1,0 +1,210 @@
+"""Jobs that ask a served model, as its clients would: the smoke test, and load that measures it.
+
+A Job cannot be changed, so its name carries a hash of what it does and of the server that it asks: another server is
+another Job, and so another verdict.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Mapping
+from importlib.resources import files
+from typing import Any, ClassVar, Final
+
+from constructs import Construct
+
+from modelyard.clients.bench import CONCURRENCY, settings_json
+from modelyard.clients.load import Workload
+from modelyard.clients.promises import bounds, expectations
+from modelyard.k8s.labels import model_annotations, model_labels
+from modelyard.k8s.manifest import manifest
+from modelyard.k8s.model_namespace import PRIORITY_CLASS
+from modelyard.k8s.pod_security import container_security_context, pod_security_context
+from modelyard.k8s.server_network import ENDPOINT_CHECK
+from modelyard.k8s.server_pod import server_pod
+from modelyard.k8s.weights import PYTHON_IMAGE
+from modelyard.planning import ModelPlan
+from modelyard.planning import throughput as planned
+from modelyard.spec import Environment
+
+MOUNT_PATH: Final = "/checks"
+_REQUEST_SECONDS: Final = 120
+_WEEK: Final = 7 * 24 * 3600
+
+OPENAI: Final = "openai==3.51.0"
+LLMETER: Final = ("llmeter==0.2.0", "httpx==0.28.1")
+
+# Starts the program that the ConfigMap holds. No `${}`: Flux would take it for a variable of its own.
+START_SCRIPT: Final = """\
+import os, runpy, subprocess, sys
+if packages := os.environ["PACKAGES"].split():
+    pip = [sys.executable, "-m", "pip", "install", "-q", "--target", "/tmp/packages", *packages]
+    subprocess.run(pip, check=True)
+    sys.path.insert(1, "/tmp/packages")
+runpy.run_module(os.environ["PROGRAM"], run_name="__main__")
+"""
+
+
+def program_files(modules: tuple[str, ...]) -> dict[str, str]:
+    """Path to source: modules of `modelyard.clients`, in packages of their own name."""
+    package = files("modelyard.clients")
+    sources = {
+        f"modelyard/clients/{name}.py": package.joinpath(f"{name}.py").read_text(encoding="utf-8")
+        for name in ("__init__", *modules)
+    }
+    return {"modelyard/__init__.py": "", **sources}
+
+
+class _ClientJob(Construct):
+    """A ConfigMap with the program, and the Job that runs it."""
+
+    kind: ClassVar[str]
+    modules: ClassVar[tuple[str, ...]]
+    packages: ClassVar[tuple[str, ...]]
+    retries: ClassVar[int]
+    seconds: ClassVar[int]
+    """Longest run, once the server answers."""
+    memory: ClassVar[str]
+
+    def __init__(
+        self, scope: Construct, construct_id: str, *, plan: ModelPlan, environment: Environment
+    ) -> None:
+        super().__init__(scope, construct_id)
+        labels = model_labels(plan, environment.name, component=ENDPOINT_CHECK)
+        sources = program_files(self.modules)
+        data = {path.replace("/", "."): text for path, text in sources.items()}
+        pod = self._pod(plan, environment, sources)
+        server = server_pod(
+            plan,
+            environment=environment.name,
+            priority_class=PRIORITY_CLASS,
+            do_not_disrupt=environment.strict,
+        )
+        patches = [patch.model_dump(mode="json") for patch in plan.model.patches]
+        name = f"{plan.name}-{self.kind}-{_digest([data, pod, server, patches])}"
+        pod["volumes"][0]["configMap"]["name"] = name
+        common: dict[str, Any] = {"name": name, "namespace": environment.namespace, "labels": labels}
+        manifest(
+            self,
+            "Program",
+            api_version="v1",
+            kind="ConfigMap",
+            data=data,
+            immutable=True,
+            annotations=model_annotations(plan),
+            **common,
+        )
+        spec: dict[str, Any] = {
+            "backoffLimit": self.retries,
+            "activeDeadlineSeconds": plan.startup.deadline + self.seconds,
+            "template": {"metadata": {"labels": labels}, "spec": pod},
+        }
+        if environment.delivery != "flux":  # Flux would make it again as soon as it is gone
+            spec["ttlSecondsAfterFinished"] = _WEEK
+        manifest(
+            self,
+            "Job",
+            api_version="batch/v1",
+            kind="Job",
+            annotations={**model_annotations(plan), **_hook(environment)},
+            spec=spec,
+            **common,
+        )
+
+    def variables(self, plan: ModelPlan) -> dict[str, str]:
+        """Variables of the program beyond those of every program."""
+        return {}
+
+    def _pod(self, plan: ModelPlan, environment: Environment, sources: Mapping[str, str]) -> dict[str, Any]:
+        fixed = {
+            "EXPECTATIONS": expectations(plan).to_json(),
+            "HOME": "/tmp",
+            "PACKAGES": " ".join(self.packages),
+            "PROGRAM": f"modelyard.clients.{self.kind}",
+            "PYTHONPATH": MOUNT_PATH,
+            "PYTHONUNBUFFERED": "1",
+            "TIMEOUT": str(_REQUEST_SECONDS),
+            "URL": f"http://{plan.name}.{environment.namespace}/v1",
+            "WAIT": str(plan.startup.deadline),
+            **self.variables(plan),
+        }
+        env: list[dict[str, Any]] = [{"name": name, "value": value} for name, value in sorted(fixed.items())]
+        if plan.model.access.api_key:
+            reference = {"secretKeyRef": {"name": plan.model.access.api_key, "key": "value"}}
+            env.append({"name": "API_KEY", "valueFrom": reference})
+        paths = [{"key": path.replace("/", "."), "path": path} for path in sources]
+        return {
+            "automountServiceAccountToken": False,
+            "enableServiceLinks": False,
+            "restartPolicy": "Never",  # every attempt keeps its log
+            "securityContext": pod_security_context(),
+            "serviceAccountName": plan.name,
+            "containers": [
+                {
+                    "name": self.kind,
+                    "image": PYTHON_IMAGE,
+                    "command": ["python3", "-c", START_SCRIPT],
+                    "env": env,
+                    "resources": {
+                        "requests": {"cpu": "250m", "memory": self.memory, "ephemeral-storage": "512Mi"},
+                        "limits": {"memory": self.memory, "ephemeral-storage": "1Gi"},
+                    },
+                    "securityContext": container_security_context(),
+                    "terminationMessagePolicy": "FallbackToLogsOnError",
+                    "volumeMounts": [
+                        {"name": "program", "mountPath": MOUNT_PATH, "readOnly": True},
+                        {"name": "tmp", "mountPath": "/tmp"},
+                    ],
+                }
+            ],
+            "volumes": [
+                {"name": "program", "configMap": {"items": paths}},
+                {"name": "tmp", "emptyDir": {"sizeLimit": "1Gi"}},
+            ],
+        }
+
+
+class SmokeJob(_ClientJob):
+    """Every check of `modelyard smoke`; it fails where one does."""
+
+    kind = "smoke"
+    modules = ("endpoint", "checks", "embedding_checks", "smoke")
+    packages = (OPENAI,)
+    retries = 2
+    seconds = 900
+    memory = "512Mi"
+
+
+class BenchJob(_ClientJob):
+    """The load of `modelyard bench` with its defaults; the page and the document are its log."""
+
+    kind = "bench"
+    modules = ("endpoint", "measurement", "load", "report", "bench")
+    packages = (OPENAI, *LLMETER)
+    retries = 0  # a second run would start with warm caches
+    seconds = 3600
+    memory = "1Gi"
+
+    def variables(self, plan: ModelPlan) -> dict[str, str]:
+        work = planned.Workload(Workload.prompt_tokens, Workload.output_tokens).within(
+            plan.serving.max_model_len // 2  # prompts are only about as long as asked for
+        )
+        limits = bounds(plan, work.input_tokens, work.output_tokens, CONCURRENCY)
+        rounded = {level: round(bound, 1) for level, bound in limits.items()}
+        load = Workload(work.input_tokens, work.output_tokens)
+        return {"SETTINGS": settings_json(load, rounded, planned.ROOFLINE)}
+
+
+def _hook(environment: Environment) -> dict[str, str]:
+    """Argo CD runs it after each synchronisation, which is successful only then."""
+    if environment.delivery != "argocd":
+        return {}
+    return {
+        "argocd.argoproj.io/hook": "PostSync",
+        "argocd.argoproj.io/hook-delete-policy": "BeforeHookCreation",
+    }
+
+
+def _digest(content: Any) -> str:
+    return hashlib.sha256(json.dumps(content, sort_keys=True).encode()).hexdigest()[:8]

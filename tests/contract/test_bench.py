@@ -1,0 +1,161 @@
+"""The load test, with the real load generator, against endpoints that are right, broken and away."""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import subprocess
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+
+import pytest
+
+from modelyard.cli.bench import write
+from modelyard.clients.bench import run_bench, settings_json
+from modelyard.clients.endpoint import Expectations, Target
+from modelyard.clients.load import Workload
+from modelyard.clients.measurement import BenchResult, Objective
+from tests.contract.fake_openai import KEY, FakeOpenAI, serving
+
+EXPECTED = Expectations(model="tiny", names=("tiny",), needs_key=True)
+DELAY = 0.02  # seconds between two pieces
+
+
+def measured(
+    server: FakeOpenAI, *, concurrency: Sequence[int] = (1, 3), slo: str | None = None, **workload: float
+) -> BenchResult:
+    asked = {"prompt_tokens": 20, "output_tokens": 5, "requests": 6} | workload
+    return run_bench(
+        EXPECTED,
+        Target(server.url, KEY, timeout=10),
+        workload=Workload(**asked),  # type: ignore[arg-type]
+        concurrency=concurrency,
+        objectives=[Objective.parse(slo)] if slo else [],
+        bounds=dict.fromkeys(concurrency, 1000.0),
+    )
+
+
+def test_every_level_has_its_clients_and_its_requests() -> None:
+    with serving(delay=DELAY) as server:
+        result = measured(server)
+
+    assert [(level.concurrency, len(level.requests), level.errors) for level in result.levels] == [
+        (1, 6, []),
+        (3, 6, []),
+    ]
+    assert server.most_running == 3
+    assert result.passed
+
+
+def test_times_are_those_of_the_pieces() -> None:
+    """Five pieces with a pause before each: the first after one pause, the last after five."""
+    with serving(delay=DELAY) as server:
+        [level] = measured(server, concurrency=[1]).levels
+
+    first, gap, whole = (level.spread(metric) for metric in ("ttft", "itl", "e2e"))
+    assert first is not None
+    assert gap is not None
+    assert whole is not None
+    assert DELAY <= first.p50 < 3 * DELAY
+    assert DELAY * 0.9 <= gap.p50 < 2 * DELAY
+    assert 5 * DELAY <= whole.p50 < 10 * DELAY
+    assert {len(request.gaps) for request in level.requests} == {4}
+    assert level.output_per_second == pytest.approx(6 * 5 / level.seconds)
+    assert level.share_of_bound == pytest.approx(level.output_per_second / 1000)
+
+
+def test_prompts_have_about_the_length_asked_for_and_none_comes_twice() -> None:
+    with serving() as server:
+        [level] = measured(server, concurrency=[2], prompt_tokens=50).levels
+        prompts = [body["messages"][0]["content"] for _, body in server.asked]
+
+    assert {request.prompt_tokens for request in level.requests} == {50}
+    assert len(set(prompts)) == len(prompts)
+    assert len({prompt.split()[0] for prompt in prompts}) == len(prompts)
+
+
+def test_a_level_may_last_for_a_time_instead() -> None:
+    with serving(delay=DELAY) as server:
+        [level] = measured(server, concurrency=[2], seconds=1.0).levels
+
+    assert 1.0 <= level.seconds < 3.0
+    assert len(level.requests) > 6
+
+
+@pytest.mark.parametrize(
+    ("broken", "says"),
+    [
+        ("500 everywhere", "EngineCore encountered an issue"),
+        ("cut off", "without a finish reason"),
+        ("no usage in stream", "reports no usage"),
+    ],
+)
+def test_requests_that_all_failed_are_no_success_and_no_division_by_zero(
+    broken: str, says: str, tmp_path: Path
+) -> None:
+    with serving(broken=broken) as server:
+        result = measured(server, slo="ttft-p95=10s")
+    write(result, tmp_path)
+
+    assert not result.passed
+    document = json.loads((tmp_path / "results.json").read_text())
+    assert document["passed"] is False
+    assert [level["errorRate"] for level in document["levels"]] == [1, 1]
+    assert says in document["levels"][0]["firstError"]
+    assert document["levels"][0]["outputTokensPerSecond"] == 0
+    assert document["levels"][0]["ttftSeconds"] is None
+    assert "100.0% errors at concurrency 1" in (tmp_path / "results.md").read_text()
+
+
+def test_an_objective_that_is_missed_fails_the_run_and_is_named() -> None:
+    with serving(delay=DELAY) as server:
+        missed = measured(server, concurrency=[1], slo="ttft-p50=1ms")
+        kept = measured(server, concurrency=[1], slo="ttft-p50=10s")
+
+    assert not missed.passed
+    assert [gate.name for gate in missed.gates if not gate.passed] == ["ttft-p50"]
+    assert kept.passed
+
+
+def test_results_are_a_document_a_page_and_a_picture(tmp_path: Path) -> None:
+    with serving(delay=0.002) as server:
+        result = measured(server)
+    write(result, tmp_path)
+
+    document = json.loads((tmp_path / "results.json").read_text())
+    page = (tmp_path / "results.md").read_text()
+    picture = (tmp_path / "plot.svg").read_text()
+    assert (document["schemaVersion"], document["kind"], document["passed"]) == (1, "Bench", True)
+    assert document["generator"]["name"] == "llmeter"
+    assert document["workload"]["promptTokens"] == 20
+    assert set(document["levels"][0]["ttftSeconds"]) == {"mean", "p50", "p90", "p95", "p99"}
+    assert re.findall(r"^\| +(\d+) \|", page, re.MULTILINE) == ["1", "3"]
+    assert "**ok: " in page
+    assert all(f"{name} (ms)" in picture for name in ("TTFT", "ITL", "E2E"))
+
+
+@pytest.mark.parametrize(("broken", "code"), [("", 0), ("500 everywhere", 1)])
+def test_the_program_of_the_job_prints_the_page_and_the_document(broken: str, code: int) -> None:
+    with serving(broken=broken) as server:
+        run = subprocess.run(
+            [sys.executable, "-m", "modelyard.clients.bench"],
+            env={
+                "PATH": os.environ["PATH"],
+                "API_KEY": KEY,
+                "EXPECTATIONS": EXPECTED.to_json(),
+                "SETTINGS": settings_json(Workload(20, 5, 4), {1: 100.0, 2: 200.0}, "a bound"),
+                "TIMEOUT": "10",
+                "URL": server.url,
+                "WAIT": "5",
+            },
+            capture_output=True,
+            text=True,
+            check=False,
+        )
+
+    assert run.returncode == code, run.stderr
+    document = json.loads(run.stdout.splitlines()[-1])
+    assert document["passed"] == (code == 0)
+    assert [level["boundOutputTokensPerSecond"] for level in document["levels"]] == [100.0, 200.0]

@@ -1,0 +1,250 @@
+"""The jobs that ask a model: they reach it, nobody else does by their way, and their program is whole without Modelyard."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+import tomllib
+from pathlib import Path
+from typing import Any
+
+import cdk8s
+import pytest
+
+from charts import environment_objects
+from modelyard.k8s import BenchJob, SmokeJob
+from modelyard.k8s.client_jobs import LLMETER, MOUNT_PATH, OPENAI, START_SCRIPT
+from modelyard.spec import Environment
+from tests.contract.conftest import ROOT, Tree
+from tests.contract.fake_openai import KEY, serving
+from tests.contract.test_joins import labels_of, servers, workloads
+from tests.unit.given import a_model, a_plan, an_environment
+
+CHECK = "endpoint-check"
+
+
+def jobs(tree: Tree) -> list[dict[str, Any]]:
+    return [
+        job for job in tree.of("Job") if job["metadata"]["labels"]["app.kubernetes.io/component"] == CHECK
+    ]
+
+
+def labels(workload: dict[str, Any]) -> dict[str, str]:
+    found: dict[str, str] = workload["spec"]["template"]["metadata"]["labels"]
+    return found
+
+
+def container(job: dict[str, Any]) -> dict[str, Any]:
+    [found] = job["spec"]["template"]["spec"]["containers"]
+    return dict(found)
+
+
+def value(job: dict[str, Any], name: str) -> str:
+    [found] = [e["value"] for e in container(job)["env"] if e["name"] == name]
+    return str(found)
+
+
+LWS_NAME = "leaderworkerset.sigs.k8s.io/name"
+
+
+def job_of(
+    kind: type[SmokeJob | BenchJob], *, delivery: str = "flux", **model: Any
+) -> dict[str, dict[str, Any]]:
+    environment = an_environment(secrets={"clients": "lab/clients"})
+    environment = environment.model_copy(update={"delivery": delivery})
+    [plan] = a_plan(a_model(**model), environment=environment).models
+    chart = cdk8s.Testing.chart()
+    kind(chart, "Check", plan=plan, environment=environment)
+    return {item["kind"]: item for item in cdk8s.Testing.synth(chart)}
+
+
+def test_every_model_with_a_replica_has_its_smoke_job(each: Tree) -> None:
+    asked = [value(job, "URL") for job in jobs(each) if value(job, "PROGRAM").endswith(".smoke")]
+    asleep = {s["metadata"]["name"] for s in each.of("ScaledObject") if not s["spec"]["minReplicaCount"]}
+    names = {
+        f"http://{item['metadata']['labels']['modelyard.dev/model']}.{item['metadata']['namespace']}/v1"
+        for item in servers(each)
+        if item["metadata"]["name"] not in asleep
+    }
+
+    assert sorted(asked) == sorted(names)
+
+
+def test_a_job_finds_its_program_and_its_name(each: Tree) -> None:
+    programs = {item["metadata"]["name"]: item for item in each.of("ConfigMap")}
+    for job in jobs(each):
+        program, _ = job["spec"]["template"]["spec"]["volumes"]
+        found = programs[program["configMap"]["name"]]
+        assert found["metadata"]["name"] == job["metadata"]["name"]
+        assert {item["key"] for item in program["configMap"]["items"]} == set(found["data"])
+        assert "${" not in json.dumps([job, found])  # Flux would take it for a variable
+
+
+def admits(peer: dict[str, Any], namespace: str, pod: dict[str, str]) -> bool:
+    space = peer["namespaceSelector"]["matchLabels"]["kubernetes.io/metadata.name"]
+    wanted = peer.get("podSelector", {}).get("matchLabels", {})
+    return bool(space == namespace and wanted.items() <= pod.items())
+
+
+def test_a_server_admits_its_own_jobs(each: Tree) -> None:
+    for job in jobs(each):
+        model = labels(job)["app.kubernetes.io/instance"]
+        service = each.only("Service", model)["spec"]["selector"]
+        [policy] = [
+            p
+            for p in each.of("NetworkPolicy")
+            if p["spec"]["podSelector"].get("matchLabels") in (service, {LWS_NAME: model})
+        ]
+        rule = policy["spec"]["ingress"][0]
+        assert any(admits(peer, job["metadata"]["namespace"], labels(job)) for peer in rule["from"])
+
+
+def test_where_callers_are_named_the_jobs_of_other_models_are_not_among_them() -> None:
+    apps = [{"namespace": "apps"}]
+    one = a_model(name="one", access={"allowFrom": apps})
+    other = a_model(name="other", access={"allowFrom": apps})
+    folders = environment_objects(a_plan(one, other))
+    pods = {
+        name: labels(item)
+        for name in ("one", "other")
+        for item in folders[f"checks/{name}"]
+        if item["kind"] == "Job"
+    }
+    [policy] = [item for item in folders["models/one"] if item["kind"] == "NetworkPolicy"]
+    peers = policy["spec"]["ingress"][0]["from"]
+
+    assert [name for name, pod in pods.items() if any(admits(peer, "models", pod) for peer in peers)] == [
+        "one"
+    ]
+    assert not any(admits(peer, "models", {}) for peer in peers)
+
+
+def test_a_job_reaches_names_the_package_index_and_servers_alone(each: Tree) -> None:
+    policy = each.only("NetworkPolicy", "endpoint-checks")["spec"]
+    dns, index, models = policy["egress"]
+    for job in jobs(each):
+        assert policy["podSelector"]["matchLabels"].items() <= labels(job).items()
+    assert {port["port"] for port in dns["ports"]} == {53}
+    assert [port["port"] for port in index["ports"]] == [443]
+    [wanted] = models["to"][0]["podSelector"]["matchExpressions"]
+    chosen = {
+        w["metadata"]["name"] for w in workloads(each) if labels_of(w)[wanted["key"]] in wanted["values"]
+    }
+    assert {server["metadata"]["name"] for server in servers(each)} <= chosen
+    assert not chosen & {job["metadata"]["name"] for job in each.of("Job")}
+    assert [port["port"] for port in models["ports"]] == ["http"]
+
+
+def test_argo_runs_them_after_the_synchronisation_and_flux_after_the_models(tree: Any) -> None:
+    for job in jobs(tree("argocd")):
+        assert job["metadata"]["annotations"]["argocd.argoproj.io/hook"] == "PostSync"
+        assert "ttlSecondsAfterFinished" in job["spec"]
+    for job in jobs(tree("prod")):
+        assert not any(key.startswith("argocd") for key in job["metadata"]["annotations"])
+        assert "ttlSecondsAfterFinished" not in job["spec"]  # Flux would make it again
+
+
+def test_another_server_is_another_job() -> None:
+    names = {
+        job_of(SmokeJob, **changes)["Job"]["metadata"]["name"]
+        for changes in (
+            {},
+            {"engine": {"args": {"block-size": 32}}},
+            {"engine": {"maxModelLen": 8192}},
+            {"patches": [{"kind": "Deployment", "merge": {"metadata": {"annotations": {"a": "b"}}}}]},
+        )
+    }
+
+    assert len(names) == 4
+    assert job_of(SmokeJob)["Job"] == job_of(SmokeJob)["Job"]
+
+
+def test_the_key_comes_from_the_secret_and_its_value_from_nowhere() -> None:
+    job = job_of(SmokeJob, access={"apiKey": "clients"})["Job"]
+
+    [key] = [e for e in container(job)["env"] if e["name"] == "API_KEY"]
+    assert key["valueFrom"] == {"secretKeyRef": {"name": "clients", "key": "value"}}
+    assert json.loads(value(job, "EXPECTATIONS"))["needs_key"] is True
+
+
+def test_checks_can_be_left_out_or_extended() -> None:
+    def kinds(**checks: bool) -> list[str]:
+        environment: Environment = an_environment(checks=checks)
+        folders = environment_objects(a_plan(a_model(), environment=environment))
+        return [value(item, "PROGRAM") for item in folders.get("checks/qwen", []) if item["kind"] == "Job"]
+
+    assert kinds() == ["modelyard.clients.smoke"]
+    assert kinds(bench=True) == ["modelyard.clients.smoke", "modelyard.clients.bench"]
+    assert kinds(smoke=False) == []
+
+
+def test_a_model_that_may_have_no_replica_is_not_asked() -> None:
+    folders = environment_objects(a_plan(a_model(replicas={"min": 0, "max": 2})))
+
+    assert "checks/qwen" not in folders
+
+
+def test_jobs_install_what_the_tests_run_with() -> None:
+    document = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))
+
+    assert {OPENAI, *LLMETER} <= set(document["dependency-groups"]["dev"])
+
+
+@pytest.fixture
+def unpacked(tmp_path: Path) -> Any:
+    """Writes the program of a job as the kubelet mounts it, and gives the job's environment."""
+
+    def unpack(objects: dict[str, dict[str, Any]]) -> dict[str, str]:
+        job = objects["Job"]
+        for item in job["spec"]["template"]["spec"]["volumes"][0]["configMap"]["items"]:
+            file = tmp_path / item["path"]
+            file.parent.mkdir(parents=True, exist_ok=True)
+            file.write_text(objects["ConfigMap"]["data"][item["key"]])
+        env = {e["name"]: e.get("value", KEY) for e in container(job)["env"]}
+        assert env["PYTHONPATH"] == MOUNT_PATH
+        return {**env, "PATH": os.environ["PATH"], "PYTHONPATH": str(tmp_path), "PACKAGES": "", "WAIT": "5"}
+
+    return unpack
+
+
+@pytest.mark.parametrize("kind", [SmokeJob, BenchJob])
+def test_the_program_imports_nothing_of_modelyard_but_itself(
+    kind: type[SmokeJob | BenchJob], unpacked: Any, tmp_path: Path
+) -> None:
+    env = unpacked(job_of(kind))
+    look = (
+        "import importlib, os, sys; importlib.import_module(os.environ['PROGRAM']); "
+        "print(*{m.__file__ for n, m in sys.modules.items() if n.partition('.')[0] == 'modelyard'}, sep='\\n')"
+    )
+
+    run = subprocess.run([sys.executable, "-c", look], env=env, capture_output=True, text=True, check=False)
+
+    assert run.returncode == 0, run.stderr
+    assert run.stdout
+    assert all(Path(file).is_relative_to(tmp_path) for file in run.stdout.split())
+
+
+@pytest.mark.parametrize(("broken", "code"), [("", 0), ("cut off", 1)])
+def test_the_job_runs_as_it_is_rendered(broken: str, code: int, unpacked: Any) -> None:
+    """Its own command and variables; the address and the expectations are those of the endpoint of the test."""
+    objects = job_of(
+        SmokeJob,
+        model={"uri": "hf://Qwen/Qwen3-32B-FP8", "servedNames": ["tiny", "acme/tiny"]},
+        engine={"maxModelLen": 512},
+        features={"tools": True, "reasoning": True},
+        access={"apiKey": "clients"},
+    )
+    with serving(broken=broken) as server:
+        run = subprocess.run(
+            [sys.executable, *container(objects["Job"])["command"][1:]],
+            env={**unpacked(objects), "URL": server.url},
+            capture_output=True,
+            text=True,
+            check=False,
+        )
+
+    assert container(objects["Job"])["command"][2] == START_SCRIPT
+    assert run.returncode == code, run.stdout + run.stderr
+    assert json.loads(run.stdout.splitlines()[-1])["passed"] is (code == 0)
