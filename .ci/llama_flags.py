@@ -1,4 +1,4 @@
-"""The flag table of the llama-server in .venv-llama, from its own --help: prints the file of `engines/data`."""
+"""Version, flags and removed flags of the llama-server in .venv-llama, from its own --help, as `engines/data` has them."""
 
 from __future__ import annotations
 
@@ -22,28 +22,6 @@ _BULLET = re.compile(r"^- ([\w+-]+): ")
 _NUMBER = re.compile(r"^(?:N|P|INDEX|SIMILARITY|M|K|N0|PORT|SEED|SECONDS?|MiB)$")
 _FLOAT = re.compile(r"\(default: -?\d+\.\d+")
 
-# What the planner and the pod state: argument to field of the model file, empty where it is nobody's to change.
-OWNED = {
-    "model": "model",
-    "model-url": "model",
-    "hf-repo": "model",
-    "hf-file": "model",
-    "hf-token": "model.auth",
-    "docker-repo": "model",
-    "host": "",
-    "port": "",
-    "alias": "model.servedNames",
-    "api-key": "access.apiKey",
-    "api-key-file": "access.apiKey",
-    "ctx-size": "engine.maxModelLen",
-    "parallel": "engine.maxNumSeqs",
-    "n-gpu-layers": "accelerator",
-    "metrics": "",
-    "ssl-key-file": "",
-    "ssl-cert-file": "",
-    "api-prefix": "",
-    "sse-ping-interval": "drain",
-}
 # Spellings of earlier builds that this one calls invalid, and what took their place. What it still knows as removed,
 # with the replacement, is read from its help.
 REMOVED = {
@@ -154,37 +132,14 @@ def table() -> dict[str, Any]:
     kept = [entry for entry in listed if entry[0] not in gone]
     flags = dict(sorted(found for entry in kept if (found := flag(*entry))))
     spellings = {*flags, *(alias for row in flags.values() for alias in row.get("aliases", ()))}
-    if unknown := sorted(set(OWNED) - spellings):
-        raise SystemExit(f"no such flags: {', '.join(unknown)}")
     if there := sorted(name for name in REMOVED if not refused(name)):
         raise SystemExit(f"not removed: {', '.join(there)}")
     if missing := sorted({*REMOVED.values(), *told.values()} - spellings - {""}):
         raise SystemExit(f"no such replacements: {', '.join(missing)}")
-    number = build()
-    return {
-        "engine": "llama-server",
-        "version": f"0.0.{number}",
-        "about": {
-            "flags": f"--help of llama-server b{number}, built for the CPU",
-            "removed": f"spellings tried against llama-server b{number}",
-        },
-        "metricsPrefix": "llamacpp",
-        "image": f"ghcr.io/ggml-org/llama.cpp:server-b{number}",
-        "imageCuda": f"ghcr.io/ggml-org/llama.cpp:server-cuda-b{number}",
-        "quantizationMinCapability": {},
-        "toolParsers": [],
-        "reasoningParsers": [],
-        "owned": OWNED,
-        "removed": {**REMOVED, **dict(sorted(told.items()))},
-        "architectures": [],
-        "flags": flags,
-    }
+    return {"version": f"b{build()}", "removed": {**REMOVED, **dict(sorted(told.items()))}, "flags": flags}
 
 
 if __name__ == "__main__":
     if not SERVER.is_file():
         sys.exit("no llama-server: python3 .ci/install_llama.py")
-    document = table()
-    rows = ",\n".join(f"{json.dumps(name)}: {json.dumps(row)}" for name, row in document.pop("flags").items())
-    head = ",\n".join(f"{json.dumps(key)}: {json.dumps(value)}" for key, value in document.items())
-    print(f'{{\n{head},\n"flags": {{\n{rows}\n}}\n}}')
+    print(json.dumps(table(), indent=1))

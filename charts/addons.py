@@ -10,10 +10,11 @@ from constructs import Construct
 from modelyard.engines import metrics_of_exporter
 from modelyard.hardware import accelerator_of
 from modelyard.k8s import HelmAddon
+from modelyard.k8s.git_addon import GitAddon
 from modelyard.k8s.labels import platform_labels
 from modelyard.k8s.manifest import manifest
 from modelyard.k8s.monitoring import DCGM_NAMESPACE
-from modelyard.spec import Environment
+from modelyard.planning import Plan
 
 _KARPENTER_REPOSITORY = "oci://public.ecr.aws/karpenter"
 _KARPENTER_VERSION = "1.14.1"
@@ -22,10 +23,10 @@ _KARPENTER_VERSION = "1.14.1"
 class AddonsChart(Chart):
     """Karpenter, device plugins, External Secrets, and Prometheus and KEDA where models use them."""
 
-    def __init__(
-        self, scope: Construct, construct_id: str, *, environment: Environment, autoscaling: bool
-    ) -> None:
+    def __init__(self, scope: Construct, construct_id: str, *, plan: Plan) -> None:
         super().__init__(scope, construct_id, disable_resource_name_hashes=True)
+        environment = plan.environment
+        autoscaling = any(model.model.autoscaled for model in plan.models)
         self._environment = environment
         self._engine: Literal["flux", "argocd"] = "argocd" if environment.delivery == "argocd" else "flux"
         self._karpenter()
@@ -52,6 +53,56 @@ class AddonsChart(Chart):
                 version="2.20.2",
                 values={"prometheus": {"operator": {"enabled": True}}},
             )
+
+        if any(model.serving.nodes > 1 for model in plan.models):
+            self._groups()
+        if any(model.role != "both" for model in plan.models):
+            self._definitions("gateway-api-inference-extension", "v1.6.0", "config/crd")
+        if environment.gateways.internal or environment.gateways.public:
+            self._gateways()
+
+    def _groups(self) -> None:
+        """Replicas of several nodes: their controller, and the fabric between them."""
+        self._namespace("lws-system", "restricted")
+        self._addon(
+            "lws", namespace="lws-system", repository="oci://registry.k8s.io/lws/charts", version="0.10.0"
+        )
+        fabric = [name for name, pool in self._environment.pools.items() if pool.fabric == "efa"]
+        taints = sorted({accelerator_of(self._environment.pools[n].accelerator).taint for n in fabric})
+        self._addon(
+            "aws-efa-k8s-device-plugin",
+            namespace="kube-system",
+            repository="https://aws.github.io/eks-charts",
+            version="v0.5.1",
+            values={
+                "affinity": _on_pools(fabric),
+                "tolerations": [{"key": t, "operator": "Exists", "effect": "NoSchedule"} for t in taints],
+            },
+        )
+
+    def _gateways(self) -> None:
+        """Gateway API, and Istio as its controller; no mesh: pods get no sidecars."""
+        self._definitions("gateway-api", "v1.6.1", "config/crd")
+        self._namespace("istio-system", "restricted")
+        for chart, after in (("base", ()), ("istiod", ("base",))):
+            self._addon(
+                chart,
+                namespace="istio-system",
+                repository="https://istio-release.storage.googleapis.com/charts",
+                version="1.29.2",
+                after=after,
+            )
+
+    def _definitions(self, project: str, tag: str, path: str) -> None:
+        GitAddon(
+            self,
+            f"Definitions-{project}",
+            engine=self._engine,
+            name=project,
+            url=f"https://github.com/kubernetes-sigs/{project}",
+            tag=tag,
+            path=path,
+        )
 
     def _karpenter(self) -> None:
         cluster = self._environment.cluster_name

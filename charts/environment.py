@@ -66,7 +66,7 @@ def environment_objects(plan: Plan) -> dict[str, Objects]:
     if environment.monitoring.enabled:
         charts["monitoring"] = MonitoringChart(app, "monitoring", plan=plan, autoscaling=autoscaled)
     if environment.delivery != "none":
-        charts["addons"] = AddonsChart(app, "addons", environment=environment, autoscaling=autoscaled)
+        charts["addons"] = AddonsChart(app, "addons", plan=plan)
     if environment.git:
         charts["argocd"] = ArgoChart(app, "argocd", environment=environment, git=environment.git)
     folders = {folder: objects_of(chart) for folder, chart in charts.items()}

@@ -22,6 +22,7 @@ import cdk8s
 import pytest
 
 from modelyard.k8s import ModelServer
+from modelyard.k8s.compile_cache import COMPILE_PATH
 from modelyard.k8s.weights import MARKER, MOUNT_PATH, weights_path
 from modelyard.planning import ModelPlan
 from tests.engine.installed import PYTHON, ROOT
@@ -42,6 +43,7 @@ def planned(metric: str = "waiting") -> ModelPlan:
         model="hf://Qwen/Qwen3-8B",
         replicas={"min": 1, "max": 3},
         engine={"maxModelLen": 4096, "maxNumSeqs": 8},
+        adapters=[{"name": "legal", "uri": "hf://acme/legal-lora", "rank": 8}],
         features={"tools": True, "reasoning": True},
         scaling={"metric": metric},
         access={"apiKey": "clients"},
@@ -151,10 +153,13 @@ def write_weights(plan: ModelPlan, models: Path) -> None:
     folder.mkdir(parents=True)
     subprocess.run([PYTHON, ROOT / "tests" / "engine" / "tiny_model.py", folder], check=True)
     (folder / MARKER).write_text(weights.revision)
+    for adapter in plan.model.adapters:
+        place = models / Path(weights_path(adapter.uri, adapter.revision)).relative_to(MOUNT_PATH)
+        subprocess.run([PYTHON, ROOT / "tests" / "engine" / "tiny_lora.py", place, folder], check=True)
 
 
 def arguments(container: dict[str, Any], models: Path, port: int) -> list[str]:
-    """The container's arguments with three changes: weights elsewhere, this machine only, and a free port.
+    """The container's arguments with three changes: weights and adapters elsewhere, this machine only, and a free port.
 
     All else works on a CPU as it is: dtype, memory share and load strategy are taken, and mean less.
     """
@@ -162,15 +167,21 @@ def arguments(container: dict[str, Any], models: Path, port: int) -> list[str]:
     path, *flags = container["args"]
     assert set(changed) <= set(flags)
     moved = models / Path(path).relative_to(MOUNT_PATH)
-    return [str(moved), *(changed.get(flag, flag) for flag in flags)]
+    return [
+        str(moved),
+        *(changed.get(flag, flag).replace(f"={MOUNT_PATH}/", f"={models}/") for flag in flags),
+    ]
 
 
 def variables(container: dict[str, Any], home: Path, tmp: Path) -> dict[str, str]:
-    """The container's variables and no others; its two writable volumes are folders of the test."""
+    """The container's variables and no others; its writable volumes are folders of the test."""
     values = {"PATH": os.environ["PATH"], **CPU_VARIABLES}
     for variable in container["env"]:
         value = variable.get("value", KEY)  # the only one without is the API key, from a Secret
-        values[variable["name"]] = value.replace("/home/vllm", str(home)).replace("/tmp", str(tmp), 1)
+        for volume, place in (("/home/vllm", home), (COMPILE_PATH, home / "compile"), ("/tmp", tmp)):
+            if value.startswith(volume):
+                value = str(place) + value.removeprefix(volume)
+        values[variable["name"]] = value
     return values
 
 

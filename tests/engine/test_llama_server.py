@@ -22,6 +22,7 @@ from tests.engine.live_llama import LlamaServer, require, running, write_model
 require()
 
 KEY = "key-of-the-clients"
+DATA = ROOT / "constructs" / "modelyard" / "engines" / "data"
 METRICS = ROOT / "tests" / "fixtures" / "llama_server_metrics.txt"
 ARGUMENTS = (
     "--metrics",
@@ -121,8 +122,11 @@ def test_the_flag_table_is_what_the_program_says() -> None:
         [sys.executable, ROOT / ".ci" / "llama_flags.py"], check=True, capture_output=True, text=True
     )
 
-    [table] = (ROOT / "constructs" / "modelyard" / "engines" / "data").rglob("llama-server-*.json")
-    assert run.stdout == table.read_text(encoding="utf-8")
+    table = json.loads((DATA / "llama-server-b11434.json").read_text("utf-8"))
+    told = json.loads(run.stdout)
+    assert told == {key: table[key] for key in told}
+    spellings = {*told["flags"], *(a for row in told["flags"].values() for a in row.get("aliases", ()))}
+    assert set(table["owned"]) <= spellings
 
 
 def test_an_idle_server_stops_at_once(tmp_path: Path) -> None:

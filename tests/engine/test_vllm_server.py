@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import re
 import signal
 import time
@@ -10,8 +11,19 @@ from typing import Any
 import pytest
 
 from modelyard.k8s.probes import Drain
+from modelyard.observability import model_groups
+from modelyard.observability.dashboards import dashboards
 from tests.engine.installed import require
-from tests.engine.live_server import PLAN, START_AT_MOST, Server, planned, probe_path, rendered
+from tests.engine.live_server import (
+    ENVIRONMENT,
+    PLAN,
+    START_AT_MOST,
+    Server,
+    planned,
+    probe_path,
+    rendered,
+)
+from tests.unit.given import a_plan
 
 require()
 
@@ -29,8 +41,17 @@ def test_the_port_refuses_until_the_model_is_loaded(server: Server) -> None:
 def test_models_are_listed_under_our_names_with_the_planned_length(server: Server) -> None:
     models = server.ask("/v1/models").data["data"]
 
-    assert [model["id"] for model in models] == NAMES
-    assert {model["max_model_len"] for model in models} == {PLAN.serving.max_model_len}
+    assert [model["id"] for model in models] == [*NAMES, "legal"]
+    assert {model["max_model_len"] for model in models[:-1]} == {PLAN.serving.max_model_len}
+
+
+def test_an_adapter_answers_otherwise_than_its_base_model(server: Server) -> None:
+    def answer(name: str) -> str:
+        asked = {"model": name, "prompt": "One", "max_tokens": 16, "temperature": 0, "ignore_eos": True}
+        return str(server.ask("/v1/completions", asked).data["choices"][0]["text"])
+
+    assert answer("legal") == answer("legal")
+    assert answer("legal") != answer(PLAN.name)
 
 
 def test_clients_need_the_key_probes_and_scrapes_do_not(server: Server) -> None:
@@ -77,6 +98,25 @@ def test_metrics_have_what_the_autoscaler_asks_for(server: Server) -> None:
     assert asked <= set(found)
     assert float(found["vllm:num_requests_waiting"]) == 0
     assert 0 <= float(found["vllm:kv_cache_usage_perc"]) <= 1  # the query makes percent of it
+
+
+def test_every_metric_of_rules_dashboards_and_scalers_is_on_the_page(server: Server) -> None:
+    """Not only in the stored page: what this server was never asked for has no series before it happens."""
+    whole = a_plan(PLAN.model, environment=ENVIRONMENT)
+    rules = [rule.expr for group in model_groups(PLAN, "models") for rule in group.rules]
+    boards = [json.loads(board) for name, board in dashboards(whole).items() if name.startswith("model-")]
+    queries = [
+        *rules,
+        *(target["expr"] for b in boards for panel in b["panels"] for target in panel.get("targets", [])),
+    ]
+    asked = {name for query in queries for name in re.findall(r"vllm:\w+", query)}
+    server.ask("/v1/chat/completions", chat(max_tokens=4))
+
+    page = server.ask("/metrics", key=None).text
+    found = set(re.findall(r"^(vllm:\w+)\{", page, re.MULTILINE))
+
+    assert len(asked) >= 10
+    assert asked - found == set()
 
 
 def test_probes_and_scrapes_stay_out_of_the_log(server: Server) -> None:

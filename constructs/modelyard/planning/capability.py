@@ -139,6 +139,7 @@ def _asked(model: Model) -> dict[str, tuple[tuple[str, ...], bool]]:
         "parallelism": (("parallelism",), model.parallelism is not None),
         "quantization": (("engine", "quantization"), settings.quantization != "auto"),
         "reasoning": (("features", "reasoning"), features.reasoning),
+        "servedNames": (("model", "servedNames"), len(model.model.served_names) > 1),
         "sleep": (("features", "sleep"), features.sleep),
         "speculativeDecoding": (("speculativeDecoding",), drafts is not None),
         "stream": (("cache",), model.cache_strategy == "s3-stream"),

@@ -43,6 +43,8 @@ class ModelPlan:
     def served_names(self) -> tuple[str, ...]:
         """Names under which clients ask for the model, the first one first."""
         weights = self.model.model
+        if "servedNames" not in self.serving.release.supports:  # one name is all that the engine lists
+            return weights.served_names or (self.model.name,)
         return weights.served_names or tuple(dict.fromkeys((self.model.name, weights.repository)))
 
     @property
