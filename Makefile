@@ -70,10 +70,10 @@ synth: install ## Synthesise ENV without credentials: make synth ENV=prod
 
 .PHONY: clean
 clean: ## Remove everything that was installed or built here
-	rm -rf .venv .venv-localcloud .venv-vllm .venv-llama .tools node_modules dist cdk.out .mypy_cache .ruff_cache .pytest_cache
+	rm -rf .venv .venv-localcloud .venv-scanners .venv-vllm .venv-llama .tools node_modules dist cdk.out .mypy_cache .ruff_cache .pytest_cache
 
 .PHONY: install
-install: .venv/.installed .venv-localcloud/.installed node_modules/.installed ## Install all pinned tools
+install: .venv/.installed .venv-localcloud/.installed .venv-scanners/.installed node_modules/.installed ## Install all pinned tools
 
 $(UV): uv.lock .ci/install_uv.py
 	@echo "installing uv"
@@ -88,6 +88,11 @@ $(UV): uv.lock .ci/install_uv.py
 .venv-localcloud/.installed: uv.lock pyproject.toml $(UV)
 	@echo "installing the embedded AWS"
 	@UV_PROJECT_ENVIRONMENT=.venv-localcloud $(UV) sync -q --locked --only-group localcloud --compile-bytecode --python $(PYTHON)
+	@touch $@
+
+.venv-scanners/.installed: uv.lock pyproject.toml $(UV)
+	@echo "installing the scanner of rendered objects"
+	@UV_PROJECT_ENVIRONMENT=.venv-scanners $(UV) sync -q --locked --only-group scanners --compile-bytecode --python $(PYTHON)
 	@touch $@
 
 # An activated .venv has the pinned node and cdk, whatever else the machine has.

@@ -52,7 +52,7 @@ def test_commands_of_the_page_run(page: Path, tmp_path: Path) -> None:
         shutil.copytree(ROOT / part, tmp_path / part, ignore=shutil.ignore_patterns("__pycache__"))
     for part in ("app.py", "cdk.json", "Makefile", "pyproject.toml", "uv.lock", "package-lock.json"):
         shutil.copy(ROOT / part, tmp_path)
-    for part in (".venv", "node_modules", ".venv-localcloud"):
+    for part in (".venv", "node_modules", ".venv-localcloud", ".venv-scanners"):
         (tmp_path / part).symlink_to(ROOT / part)
     environment = {key: value for key, value in os.environ.items() if not key.startswith("AWS_")}
 

@@ -75,7 +75,7 @@ def project(tmp_path: Path) -> Iterator[Project]:
         shutil.copytree(ROOT / name, folder / name)
     for name in ("app.py", "cdk.json"):
         shutil.copy(ROOT / name, folder)
-    for name in ("node_modules", ".venv-localcloud"):
+    for name in ("node_modules", ".venv-localcloud", ".venv-scanners"):
         (folder / name).symlink_to(ROOT / name)
     made = Project(folder, tmp_path / "state")
     yield made
