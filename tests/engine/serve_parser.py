@@ -18,6 +18,7 @@ answers = os.fdopen(os.dup(1), "w")
 os.dup2(2, 1)
 
 import vllm.envs  # type: ignore[import-not-found]
+from vllm.entrypoints.cli.run_batch import RunBatchSubcommand  # type: ignore[import-not-found]
 from vllm.entrypoints.cli.serve import ServeSubcommand  # type: ignore[import-not-found]
 from vllm.model_executor.models import ModelRegistry  # type: ignore[import-not-found]
 from vllm.reasoning import ReasoningParserManager  # type: ignore[import-not-found]
@@ -27,7 +28,9 @@ from vllm.utils.argparse_utils import FlexibleArgumentParser  # type: ignore[imp
 # As vllm.entrypoints.cli.main builds them.
 parser = FlexibleArgumentParser(prog="vllm")
 command = ServeSubcommand()
-serve = command.subparser_init(parser.add_subparsers(dest="subparser"))
+commands = parser.add_subparsers(dest="subparser")
+serve = command.subparser_init(commands)
+RunBatchSubcommand().subparser_init(commands)
 
 
 def plain(value: Any) -> Any:
@@ -42,18 +45,21 @@ def tell(answer: dict[str, Any]) -> None:
 
 
 def parse(arguments: list[str]) -> dict[str, Any]:
-    """Values, or what refuses them; both when single flags are right and only their combination is not."""
+    """Values, or what refuses them; both when single flags are right and only their combination is not. Arguments that
+    begin with `run-batch` are that command's."""
+    batch = arguments[:1] == ["run-batch"]
     said = io.StringIO()
     try:
         with contextlib.redirect_stderr(said):
-            namespace = parser.parse_args(["serve", *arguments])
+            namespace = parser.parse_args(arguments if batch else ["serve", *arguments])
     except SystemExit:
         return {"refused": said.getvalue().partition(" error: ")[2].strip()}
     except Exception as error:  # noqa: BLE001 - `--config` reads its file while it parses
         return {"refused": repr(error)}
     answer: dict[str, Any] = {"values": dict(vars(namespace))}
     try:
-        command.validate(namespace)
+        if not batch:
+            command.validate(namespace)
     except Exception as error:  # noqa: BLE001 - whatever it is, it ends `vllm serve`
         answer["refused"] = str(error)
     return answer

@@ -67,13 +67,13 @@ def test_smoke_with_a_wrong_key_fails_and_says_why(server: Server, workspace: Pa
 
 def test_smoke_notices_a_server_that_is_not_the_planned_one(server: Server) -> None:
     """The real answers, and expectations of another model."""
-    other = replace(expectations(PLAN), max_model_len=8192, adapters=("legal",))
+    other = replace(expectations(PLAN), max_model_len=8192, adapters=("medical",))
 
     result = run_checks(other, Target(server.url, KEY))
 
     failed = {each.name: each.reason for each in result.results if each.outcome == "failed"}
     assert set(failed) == {"models", "adapters"}
-    assert "legal" in failed["models"]
+    assert "medical" in failed["models"]
 
 
 def test_bench_measures_every_level_and_doubts_more_than_the_bound(

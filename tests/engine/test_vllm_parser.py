@@ -5,7 +5,7 @@ The pod's image is a newer release than the one with a wheel for the CPU; the di
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import replace
 from functools import cache
 from pathlib import Path
@@ -14,7 +14,16 @@ from typing import Any
 import pytest
 
 from modelyard.architecture import architectures
-from modelyard.engines import ServeSettings, check_flags, newest_release, parsers_for, server_args, server_env
+from modelyard.engines import (
+    ServeSettings,
+    batch_args,
+    check_flags,
+    newest_release,
+    parsers_for,
+    server_args,
+    server_env,
+    worker_args,
+)
 from modelyard.engines.release import Flag
 from modelyard.k8s.serve_settings import PORT, serve_settings
 from modelyard.k8s.server_pod import server_pod
@@ -165,6 +174,75 @@ def test_a_model_that_uses_every_field_gets_exactly_what_its_plan_says(parser: S
     defaults = known(parser())
     del defaults["lora_modules"]
     assert parsed == {**defaults, **decided(planned), **own}
+
+
+# What LeaderWorkerSet puts into every pod's environment, for the kubelet to fill in.
+GROUP = {"$(LWS_WORKER_INDEX)": "1", "$(LWS_LEADER_ADDRESS)": "leader.example"}
+
+
+@cache
+def of_every_kind() -> dict[str, ModelPlan]:
+    """The fixtures that vLLM serves: experts, drafts, adapters, several nodes, prefill and decode apart, batches."""
+    base = ROOT / "tests" / "fixtures" / "serving"
+    catalogue, _ = load_catalogue(base / "models")
+    environment, source, _ = load_environment(base / "environments" / "serving.yaml")
+    assert environment
+    plans = plan(catalogue, environment, source=source).models
+    return {planned.name: planned for planned in plans if planned.serving.release.engine == "vllm"}
+
+
+def filled_in(arguments: Iterable[str]) -> list[str]:
+    filled = []
+    for argument in arguments:
+        for variable, value in GROUP.items():
+            argument = argument.replace(variable, value)
+        filled.append(argument)
+    return filled
+
+
+@pytest.mark.parametrize("name", [name for name, p in of_every_kind().items() if not p.model.batch])
+def test_every_kind_of_endpoint_is_accepted(parser: ServeParser, name: str) -> None:
+    planned = of_every_kind()[name]
+    flags = [a.removeprefix("--").partition("=")[0] for a in arguments_of(planned) if a.startswith("--")]
+
+    answer = parser(*filled_in(arguments_of(planned)))
+
+    assert isinstance(answer, dict), answer
+    assert answer["model_tag"] == serve_settings(planned).model_path
+    assert set(flags) <= set(parser.options)
+
+
+@pytest.mark.parametrize("name", [name for name, p in of_every_kind().items() if p.serving.nodes > 1])
+def test_the_workers_of_a_group_are_accepted(parser: ServeParser, name: str) -> None:
+    planned = of_every_kind()[name]
+
+    answer = parser(*filled_in(worker_args(serve_settings(planned), planned.serving.release)))
+
+    assert isinstance(answer, dict), answer
+    assert answer["headless"] is True
+
+
+@pytest.mark.parametrize("name", [name for name, p in of_every_kind().items() if p.model.batch])
+def test_the_arguments_of_a_batch_are_accepted(parser: ServeParser, name: str) -> None:
+    planned = of_every_kind()[name]
+    arguments = batch_args(serve_settings(planned), planned.serving.release)
+
+    answer = parser("run-batch", "-i", "in.jsonl", "-o", "out.jsonl", *arguments)
+
+    assert isinstance(answer, dict), answer
+    assert answer["model"] == serve_settings(planned).model_path
+
+
+def test_kinds_of_endpoint_differ_in_what_they_say() -> None:
+    """Each of these stands in some fixture's arguments: a fixture that loses its purpose is noticed."""
+    said = {argument.partition("=")[0] for p in of_every_kind().values() for argument in arguments_of(p)}
+
+    assert {
+        *("--runner", "--convert", "--quantization", "--kv-transfer-config", "--speculative-config"),
+        *("--enable-lora", "--pipeline-parallel-size", "--data-parallel-size", "--enable-expert-parallel"),
+        *("--nnodes", "--load-format", "--limit-mm-per-prompt", "--structured-outputs-config"),
+        "--enable-sleep-mode",
+    } <= said
 
 
 @pytest.mark.parametrize("name", [*shipped(), "everything"])

@@ -124,7 +124,9 @@ def every_name(subject: Subject) -> None:
 def adapters(subject: Subject) -> None:
     if not subject.expected.adapters:
         raise Skipped("the model has no adapters")
-    for name in subject.expected.adapters:  # an adapter may be right to say nothing, but not to compute nothing
+    for (
+        name
+    ) in subject.expected.adapters:  # an adapter may be right to say nothing, but not to compute nothing
         _counted(subject.complete(model=name, max_tokens=4), f"the completion of adapter {name}")
 
 

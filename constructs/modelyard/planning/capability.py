@@ -101,22 +101,6 @@ def _security_findings(model: Model, engine: Release) -> Iterator[Finding]:
             subject=model.name,
             field=("engine", "version"),
         )
-    if model.features.sleep:
-        yield Finding(
-            "SEC005",
-            "sleep mode opens endpoints without a key that stop the engine",
-            "leave features.sleep out; scale to zero instead",
-            subject=model.name,
-            field=("features", "sleep"),
-        )
-    if model.engine.env.get("VLLM_ALLOW_RUNTIME_LORA_UPDATING", "0").lower() in ("1", "true"):
-        yield Finding(
-            "SEC005",
-            "VLLM_ALLOW_RUNTIME_LORA_UPDATING lets every client load adapters into one replica",
-            "declare them under adapters: every replica has them",
-            subject=model.name,
-            field=("engine", "env", "VLLM_ALLOW_RUNTIME_LORA_UPDATING"),
-        )
 
 
 def _asked(model: Model) -> dict[str, tuple[tuple[str, ...], bool]]:

@@ -57,6 +57,26 @@ def exposure_findings(model: Model, environment: Environment) -> Iterator[Findin
         )
 
 
+def open_endpoint_findings(model: Model) -> Iterator[Finding]:
+    """Settings that let whoever reaches a pod change its server."""
+    if model.features.sleep:
+        yield Finding(
+            "SEC005",
+            "sleep mode opens endpoints without a key that stop the engine",
+            "leave features.sleep out; scale to zero instead",
+            subject=model.name,
+            field=("features", "sleep"),
+        )
+    if model.engine.env.get("VLLM_ALLOW_RUNTIME_LORA_UPDATING", "0").lower() in ("1", "true"):
+        yield Finding(
+            "SEC005",
+            "VLLM_ALLOW_RUNTIME_LORA_UPDATING lets every client load adapters into one replica",
+            "declare them under adapters: every replica has them",
+            subject=model.name,
+            field=("engine", "env", "VLLM_ALLOW_RUNTIME_LORA_UPDATING"),
+        )
+
+
 def likely_release(model: Model) -> Release:
     """The release whose flags a model that cannot run is checked against, so that all problems show in one run."""
     accelerator = accelerator_named(model.accelerator.type)

@@ -16,6 +16,7 @@ from modelyard.planning.model_checks import (
     exposure_findings,
     flag_findings,
     likely_release,
+    open_endpoint_findings,
     parser_findings,
     reference_findings,
     scaling_findings,
@@ -63,6 +64,7 @@ def plan(
             problems += [
                 *reference_findings(model, environment),
                 *exposure_findings(model, environment),
+                *open_endpoint_findings(model),
                 *scaling_findings(model),
             ]
         chosen = choose(model, environment)
