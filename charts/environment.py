@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import replace
+from functools import partial
 from itertools import groupby
 from pathlib import Path
 from typing import Any
@@ -18,8 +20,9 @@ from charts.monitoring import MonitoringChart
 from charts.platform import PlatformChart
 from charts.weights import WeightsChart
 from modelyard.findings import Finding
+from modelyard.k8s.manifest import collected
 from modelyard.k8s.patches import apply_patches
-from modelyard.k8s.tree import Rendering, objects_of, write_tree
+from modelyard.k8s.tree import Rendering, write_tree
 from modelyard.manifests import check_objects
 from modelyard.planning import Plan
 
@@ -61,37 +64,46 @@ def environment_objects(plan: Plan) -> dict[str, Objects]:
     """
     app = App()
     environment = plan.environment
-    charts: dict[str, Chart] = {"platform": PlatformChart(app, "platform", environment=environment)}
+    folders = {"platform": _objects(lambda: PlatformChart(app, "platform", environment=environment))}
     autoscaled = any(model.model.autoscaled for model in plan.models)
     if environment.monitoring.enabled:
-        charts["monitoring"] = MonitoringChart(app, "monitoring", plan=plan, autoscaling=autoscaled)
-    if environment.delivery != "none":
-        charts["addons"] = AddonsChart(app, "addons", plan=plan)
-    if environment.git:
-        charts["argocd"] = ArgoChart(app, "argocd", environment=environment, git=environment.git)
-    folders = {folder: objects_of(chart) for folder, chart in charts.items()}
-    weights = WeightsChart(app, "models-weights", plans=plan.models, environment=environment)
-    if jobs := objects_of(weights):
-        folders[WEIGHTS] = jobs
-    if environment.litellm:
-        proxy = LiteLlmChart(
-            app, "models-litellm", plans=plan.models, environment=environment, settings=environment.litellm
+        folders["monitoring"] = _objects(
+            lambda: MonitoringChart(app, "monitoring", plan=plan, autoscaling=autoscaled)
         )
-        folders[LITELLM] = objects_of(proxy)
+    if environment.delivery != "none":
+        folders["addons"] = _objects(lambda: AddonsChart(app, "addons", plan=plan))
+    if git := environment.git:
+        folders["argocd"] = _objects(lambda: ArgoChart(app, "argocd", environment=environment, git=git))
+    if jobs := _objects(lambda: WeightsChart(app, "weights", plans=plan.models, environment=environment)):
+        folders[WEIGHTS] = jobs
+    if settings := environment.litellm:
+        folders[LITELLM] = _objects(
+            lambda: LiteLlmChart(
+                app, "litellm", plans=plan.models, environment=environment, settings=settings
+            )
+        )
     findings = []
     for name, plans in groupby(plan.models, key=lambda planned: planned.model.name):
         members = list(plans)
-        chart = ModelChart(app, f"models-{name}", plans=members, environment=environment)
+        objects = _objects(partial(ModelChart, app, f"models-{name}", plans=members, environment=environment))
         try:
-            folders[f"models/{name}"] = apply_patches(objects_of(chart), members[0].model.patches)
+            folders[f"models/{name}"] = apply_patches(objects, members[0].model.patches)
         except LookupError as error:
             problem = Finding("K8S001", str(error), "name one of these kinds", subject=name)
             findings.append(replace(problem, field=("patches",)))
         # A model without a replica answers nobody until somebody asks for more; a batch never does.
         [answering] = [planned for planned in members if planned.role != "prefill"]
         if environment.checks.enabled and answering.model.replicas.min and not answering.model.batch:
-            checks = ChecksChart(app, f"checks-{name}", plan=answering, environment=environment)
-            folders[f"checks/{name}"] = objects_of(checks)
+            folders[f"checks/{name}"] = _objects(
+                partial(ChecksChart, app, f"checks-{name}", plan=answering, environment=environment)
+            )
     if findings:
         raise RenderError(findings)
     return folders
+
+
+def _objects(make: Callable[[], Chart]) -> Objects:
+    """Objects of the chart that `make` makes."""
+    with collected() as objects:
+        make()
+    return objects

@@ -94,7 +94,7 @@ def test_a_defect_of_a_pooling_endpoint_fails_its_own_check(
 
 
 def test_an_empty_completion_fails_whatever_completes() -> None:
-    assert failed(checked(GENERATE, broken="empty completion")) == ["completion", "served-names", "adapters"]
+    assert failed(checked(GENERATE, broken="empty completion")) == ["completion", "served-names"]
 
 
 def test_an_engine_that_broke_fails_what_it_answers_and_says_what_it_said() -> None:

@@ -2,16 +2,14 @@
 
 from __future__ import annotations
 
-import io
 import re
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+import yaml  # type: ignore[import-untyped]
 from cdk8s import Chart
-from ruamel.yaml import YAML
-from ruamel.yaml.scalarstring import LiteralScalarString, SingleQuotedScalarString
 
 KUSTOMIZATION = "kustomization.yaml"
 
@@ -90,26 +88,30 @@ def _file_name(item: dict[str, Any]) -> str:
     return f"{item['kind'].lower()}-{item['metadata']['name']}.yaml"
 
 
+class _Dumper(yaml.CSafeDumper):  # type: ignore[misc]
+    """Readable blocks for texts of several lines, quotes around what YAML 1.1 takes for something else, no anchors."""
+
+    def ignore_aliases(self, data: Any) -> bool:
+        return True
+
+
+def _text(dumper: _Dumper, value: str) -> yaml.ScalarNode:
+    style = "|" if "\n" in value else "'" if _NOT_TEXT.fullmatch(value) else None
+    return dumper.represent_scalar("tag:yaml.org,2002:str", value, style)
+
+
+def _number(dumper: _Dumper, value: float) -> yaml.ScalarNode:
+    # jsii hands every number back as a float.
+    return dumper.represent_int(int(value)) if value.is_integer() else dumper.represent_float(value)
+
+
+_Dumper.add_representer(str, _text)
+_Dumper.add_representer(float, _number)
+
+
 def to_yaml(item: dict[str, Any]) -> str:
-    """YAML 1.2 with sorted keys and readable blocks for texts of several lines."""
-    yaml = YAML()
-    yaml.default_flow_style = False
-    yaml.width = 4096
-    yaml.indent(mapping=2, sequence=4, offset=2)
-    stream = io.StringIO()
-    yaml.dump(_sorted(item), stream)
-    return stream.getvalue()
-
-
-def _sorted(value: Any) -> Any:
-    if isinstance(value, Mapping):
-        return {_sorted(key): _sorted(value[key]) for key in sorted(value)}
-    if isinstance(value, list):
-        return [_sorted(item) for item in value]
-    if isinstance(value, str) and "\n" in value:
-        return LiteralScalarString(value)
-    if isinstance(value, str) and _NOT_TEXT.fullmatch(value):
-        return SingleQuotedScalarString(value)
-    if isinstance(value, float) and value.is_integer():  # jsii hands every number back as a float
-        return int(value)
-    return value
+    """YAML with sorted keys and readable blocks for texts of several lines."""
+    text: str = yaml.dump(
+        item, Dumper=_Dumper, default_flow_style=False, sort_keys=True, width=4096, allow_unicode=True
+    )
+    return text

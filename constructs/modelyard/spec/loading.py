@@ -8,6 +8,7 @@ import re
 from collections.abc import Iterator, Mapping
 from copy import deepcopy
 from dataclasses import dataclass, field, replace
+from functools import lru_cache
 from pathlib import Path
 from types import MappingProxyType, UnionType
 from typing import Annotated, Any, TypeVar, Union, get_args, get_origin
@@ -250,6 +251,7 @@ _SECRETS = re.compile(
 _ACCOUNT = re.compile(r"arn:aws[a-z-]*:[^\s\"',}\]]+|(?<![\w.-])\d{12}(?![\w.-])")
 
 
+@lru_cache(maxsize=1 << 16)  # the objects of a thousand models hold the same few texts
 def secret_value(text: str) -> re.Match[str] | None:
     """The first thing in `text` that looks like a credential."""
     return _SECRETS.search(text)
