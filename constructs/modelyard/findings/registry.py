@@ -341,6 +341,14 @@ _CHECKS = (
         "The API server of a cluster with these CustomResourceDefinitions refuses the object, CEL rules included.",
         "Install the releases that Modelyard renders for, or correct the patch; `--crds` names the definitions.",
     ),
+    _warning(
+        "CHECK001",
+        "A point of the production checklist fails",
+        "Memory, instance, quantization, length, parallelism, shared memory, metrics, scaling, caches, drain and access are "
+        "each read off the objects that would be rendered. A patch, or a setting that is missing, takes away what the plan "
+        "promises.",
+        "The message names the point and what was found; `modelyard checklist` shows all of them.",
+    ),
 )
 
 CHECKS: dict[str, Check] = {check.code: check for check in _CHECKS}

@@ -6,10 +6,22 @@ from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
 from modelyard.findings import Finding
+from modelyard.manifests.pods import (
+    DRAIN,
+    SERVING,
+    WORKLOADS,
+    Manifest,
+    at,
+    pod_labels,
+    pod_templates,
+    ports,
+    same_place,
+    selects,
+    window,
+)
 from modelyard.spec.loading import secret_value
 
-Manifest = dict[str, Any]
-_WORKLOADS = ("Deployment", "LeaderWorkerSet", "Job", "CronJob", "StatefulSet", "DaemonSet")
+__all__ = ["DRAIN", "check_objects", "pod_templates", "selects"]
 
 _EVERYWHERE = ("apiVersion", "kind", "metadata.name")
 _POD = ("spec.template.metadata.labels", "spec.template.spec.containers")
@@ -32,10 +44,6 @@ _REQUIRED: dict[str, tuple[str, ...]] = {
 }
 
 
-DRAIN = "modelyard.dev/drain"
-"""Annotation of a pod: how its running requests end (flag, signal or wait), and their seconds, as `wait:60`."""
-
-_SERVING = ("Deployment", "LeaderWorkerSet")
 _ROLLING = {
     "Deployment": "spec.strategy.rollingUpdate",
     "LeaderWorkerSet": "spec.rolloutStrategy.rollingUpdateConfiguration",
@@ -51,18 +59,9 @@ def check_objects(objects: Iterable[Manifest]) -> list[Finding]:
     open_to_hosts = {i["metadata"]["name"] for i in items if i["kind"] == "Namespace" and _privileged(i)}
     for item in items:
         # What reads devices has a namespace of its own, at another level; models never run there.
-        if item["kind"] in _WORKLOADS and item["metadata"].get("namespace") not in open_to_hosts:
+        if item["kind"] in WORKLOADS and item["metadata"].get("namespace") not in open_to_hosts:
             findings += _pod_findings(item)
     return findings
-
-
-def pod_templates(item: Manifest) -> list[Manifest]:
-    """Templates of a workload's pods, that of the pods which answer requests first."""
-    spec = item["spec"]
-    if item["kind"] == "LeaderWorkerSet":
-        group = spec["leaderWorkerTemplate"]
-        return [group["leaderTemplate"], group["workerTemplate"]]
-    return [(spec["jobTemplate"]["spec"] if item["kind"] == "CronJob" else spec)["template"]]
 
 
 def _privileged(namespace: Manifest) -> bool:
@@ -70,24 +69,11 @@ def _privileged(namespace: Manifest) -> bool:
     return bool(labels.get("pod-security.kubernetes.io/enforce") == "privileged")
 
 
-def selects(selector: Mapping[str, str], labels: Mapping[str, str]) -> bool:
-    """Whether a label selector, which must not be empty, matches `labels`."""
-    return bool(selector) and all(labels.get(key) == value for key, value in selector.items())
-
-
-def _at(item: Manifest, path: str) -> Any:
-    """What stands at `path` such as `spec.selector`, or None."""
-    found: Any = item
-    for part in path.split("."):
-        found = found.get(part) if isinstance(found, Mapping) else None
-    return found
-
-
 def _broken(item: Manifest, message: str, fix: str) -> Finding:
-    labels = _at(item, "metadata.labels") or {}
+    labels = at(item, "metadata.labels") or {}
     return Finding(
         "K8S001",
-        f"{item.get('kind', 'object')} {_at(item, 'metadata.name') or 'without a name'}: {message}",
+        f"{item.get('kind', 'object')} {at(item, 'metadata.name') or 'without a name'}: {message}",
         fix,
         subject=labels.get("app.kubernetes.io/instance", ""),
         field=("patches",),
@@ -97,7 +83,7 @@ def _broken(item: Manifest, message: str, fix: str) -> Finding:
 def _incomplete(items: list[Manifest]) -> Iterator[Finding]:
     for item in items:
         for path in (*_EVERYWHERE, *_REQUIRED.get(item.get("kind", ""), ())):
-            if _at(item, path) is None:
+            if at(item, path) is None:
                 yield _broken(item, f"has no {path}", "keep it")
 
 
@@ -141,19 +127,19 @@ def _join_findings(items: list[Manifest]) -> Iterator[Finding]:
     def of(kind: str) -> list[Manifest]:
         return [item for item in items if item["kind"] == kind]
 
-    pods = [item for kind in _WORKLOADS for item in of(kind)]
+    pods = [item for kind in WORKLOADS for item in of(kind)]
     for service in of("Service"):
         chosen = [
             pod
             for pod in pods
-            if _same_place(service, pod) and selects(service["spec"]["selector"], _pod_labels(pod))
+            if same_place(service, pod) and selects(service["spec"]["selector"], pod_labels(pod))
         ]
         if len(chosen) != 1:
             yield _broken(
                 service, f"selects {len(chosen)} workloads", "keep its selector equal to the pod's labels"
             )
         for port in service["spec"]["ports"]:
-            if any(port.get("targetPort") not in _ports(pod) for pod in chosen):
+            if any(port.get("targetPort") not in ports(pod) for pod in chosen):
                 yield _broken(
                     service,
                     f"targets port {port.get('targetPort')}, which no pod has",
@@ -178,17 +164,17 @@ def _join_findings(items: list[Manifest]) -> Iterator[Finding]:
     for kind in ("PodDisruptionBudget", "Deployment"):
         for item in of(kind):
             wanted = item["spec"]["selector"].get("matchLabels", {})
-            if not any(_same_place(item, pod) and selects(wanted, _pod_labels(pod)) for pod in pods):
+            if not any(same_place(item, pod) and selects(wanted, pod_labels(pod)) for pod in pods):
                 yield _broken(item, "selects no pods", "keep its selector equal to the pod's labels")
     for policy in of("NetworkPolicy"):
         wanted = policy["spec"]["podSelector"].get("matchLabels", {})
         of_a_model = "app.kubernetes.io/instance" in policy["metadata"].get("labels", {})
-        if of_a_model and not any(_same_place(policy, p) and selects(wanted, _pod_labels(p)) for p in pods):
+        if of_a_model and not any(same_place(policy, p) and selects(wanted, pod_labels(p)) for p in pods):
             yield _broken(policy, "selects no pods", "keep its selector equal to the pod's labels")
     for scaler in of("ScaledObject"):
         target = [
             d
-            for kind in _SERVING
+            for kind in SERVING
             for d in of(kind)
             if d["metadata"]["name"] == scaler["spec"]["scaleTargetRef"]["name"]
             and d["kind"] == scaler["spec"]["scaleTargetRef"].get("kind", "Deployment")
@@ -204,30 +190,11 @@ def _join_findings(items: list[Manifest]) -> Iterator[Finding]:
                 yield _broken(pod, f"uses service account {account}, which nobody renders", "render it")
 
 
-def _same_place(one: Manifest, other: Manifest) -> bool:
-    return bool(one["metadata"].get("namespace") == other["metadata"].get("namespace"))
-
-
-def _pod_labels(workload: Manifest) -> dict[str, str]:
-    """Labels of the pods that answer requests; LeaderWorkerSet's controller adds the set's name."""
-    labels: dict[str, str] = pod_templates(workload)[0]["metadata"].get("labels", {})
-    if workload["kind"] == "LeaderWorkerSet":
-        labels = {**labels, "leaderworkerset.sigs.k8s.io/name": workload["metadata"]["name"]}
-    return labels
-
-
-def _ports(workload: Manifest) -> set[str | int]:
-    spec = pod_templates(workload)[0]["spec"]
-    containers = [*spec.get("initContainers", []), *spec["containers"]]  # sidecars are among the former
-    ports = [port for container in containers for port in container.get("ports", [])]
-    return {port[key] for port in ports for key in ("name", "containerPort") if key in port}
-
-
 def _pod_findings(workload: Manifest) -> Iterator[Finding]:
     """Pod Security Standard `restricted`, and the inequalities of probes and drain."""
     for template in pod_templates(workload):
         yield from _restriction_findings(workload, template["spec"])
-    if workload["kind"] in _SERVING:
+    if workload["kind"] in SERVING:
         yield from _serving_findings(workload, pod_templates(workload)[0])
 
 
@@ -267,15 +234,15 @@ def _serving_findings(workload: Manifest, template: Manifest) -> Iterator[Findin
     if missing:
         yield _broken(workload, f"has no {', '.join(missing)}", "keep the three probes")
         return
-    if _window(server["livenessProbe"]) <= _window(server["readinessProbe"]):
+    if window(server["livenessProbe"]) <= window(server["readinessProbe"]):
         yield _broken(
             workload, "is killed before it stops getting traffic", "keep liveness slower than readiness"
         )
     deadline = workload["spec"].get("progressDeadlineSeconds", 600)
-    if workload["kind"] == "Deployment" and deadline <= _window(server["startupProbe"]):
+    if workload["kind"] == "Deployment" and deadline <= window(server["startupProbe"]):
         yield _broken(workload, "fails its rollout while it may still start", "raise progressDeadlineSeconds")
     yield from _drain_findings(workload, template)
-    rolling = _at(workload, _ROLLING[workload["kind"]]) or {}
+    rolling = at(workload, _ROLLING[workload["kind"]]) or {}
     if not rolling.get("maxSurge") and not rolling.get("maxUnavailable"):
         yield _broken(workload, "can never roll out", "allow a surge or an unavailable pod")
 
@@ -287,7 +254,7 @@ def _drain_findings(workload: Manifest, template: Manifest) -> Iterator[Finding]
     flagged = next(
         (int(a.split("=")[1]) for a in server.get("args", []) if a.startswith("--shutdown-timeout=")), 0
     )
-    kind, _, stated = (_at(template, "metadata.annotations") or {}).get(DRAIN, "flag").partition(":")
+    kind, _, stated = (at(template, "metadata.annotations") or {}).get(DRAIN, "flag").partition(":")
     drain = flagged if kind == "flag" else int(stated or 0)
     grace = spec.get("terminationGracePeriodSeconds", 30)
     waits = kind != "wait" or pause > drain
@@ -297,7 +264,3 @@ def _drain_findings(workload: Manifest, template: Manifest) -> Iterator[Finding]
             f"cuts requests off: grace {grace} s, {pause} s + {drain} s needed",
             "raise the grace period",
         )
-
-
-def _window(probe: Mapping[str, int]) -> int:
-    return probe.get("periodSeconds", 10) * probe.get("failureThreshold", 3)  # Kubernetes' own defaults
