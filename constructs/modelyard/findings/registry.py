@@ -349,6 +349,13 @@ _CHECKS = (
         "promises.",
         "The message names the point and what was found; `modelyard checklist` shows all of them.",
     ),
+    _warning(
+        "TARGET001",
+        "The target leaves the model out",
+        "Not every output can run every model: Docker Compose has one box, KServe's LLMInferenceService starts vLLM, and a "
+        "simulator has no files of requests. The other models are rendered all the same.",
+        "Render the model for Kubernetes, which runs all of them; the message names what stands in the way.",
+    ),
 )
 
 CHECKS: dict[str, Check] = {check.code: check for check in _CHECKS}
