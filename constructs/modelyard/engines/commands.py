@@ -39,9 +39,7 @@ def server_env(settings: ServeSettings, release: Release) -> dict[str, str]:
 
 def worker_args(settings: ServeSettings, release: Release) -> tuple[str, ...]:
     """Arguments of the pods of a replica that do not answer requests themselves."""
-    ranks = settings.ranks
-    start = ("--data-parallel-start-rank=$(MODELYARD_START_RANK)",) if ranks.data > 1 else ()
-    return (*server_args(settings, release), "--headless", *start)
+    return (*server_args(settings, release), "--headless")
 
 
 def batch_args(settings: ServeSettings, release: Release) -> tuple[str, ...]:

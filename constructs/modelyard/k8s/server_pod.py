@@ -23,7 +23,7 @@ from modelyard.k8s.weights import (
     fetched_sources,
     weights_path,
 )
-from modelyard.manifests.rules import DRAIN
+from modelyard.manifests.pods import DRAIN
 from modelyard.planning import ModelPlan
 
 HOME = "/home/vllm"

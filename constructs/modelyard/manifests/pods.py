@@ -12,6 +12,9 @@ SERVING = ("Deployment", "LeaderWorkerSet")
 DRAIN = "modelyard.dev/drain"
 """Annotation of a pod: how its running requests end (flag, signal or wait), and their seconds, as `wait:60`."""
 
+AVAILABILITY = "modelyard.dev/availability"
+"""Annotation of a workload whose replicas may share a node: `single`, as its model file states."""
+
 NAME, INSTANCE = "app.kubernetes.io/name", "app.kubernetes.io/instance"
 
 
@@ -92,7 +95,7 @@ def flags(container: Manifest) -> dict[str, str]:
 
 def variables(container: Manifest) -> dict[str, Any]:
     """Environment of a container: the value, or where it comes from."""
-    return {v["name"]: v.get("value", v.get("valueFrom")) for v in container.get("env") or []}
+    return {str(v.get("name")): v.get("value", v.get("valueFrom")) for v in container.get("env") or []}
 
 
 def mount_of(container: Manifest, path: str) -> Manifest | None:
@@ -100,7 +103,7 @@ def mount_of(container: Manifest, path: str) -> Manifest | None:
     found = [
         m
         for m in container.get("volumeMounts") or []
-        if f"{path}/".startswith(f"{m['mountPath'].rstrip('/')}/")
+        if f"{path}/".startswith(f"{str(m.get('mountPath')).rstrip('/')}/")
     ]
     return max(found, key=lambda mount: len(mount["mountPath"]), default=None)
 
@@ -109,7 +112,7 @@ def volume_of(spec: Manifest, mount: Manifest | None) -> Manifest | None:
     """The volume that `mount` shows."""
     if mount is None:
         return None
-    return next((v for v in spec.get("volumes") or [] if v["name"] == mount["name"]), None)
+    return next((v for v in spec.get("volumes") or [] if v.get("name") == mount.get("name")), None)
 
 
 _UNITS = {"": 1, "m": 1e-3, **{f"{unit}i": 1024.0**power for power, unit in enumerate("KMGT", 1)}}
