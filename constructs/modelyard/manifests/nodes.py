@@ -40,7 +40,7 @@ def node_findings(items: list[Manifest]) -> Iterator[Finding]:
 
 
 def _scales(item: Manifest, server: Manifest) -> bool:
-    return item["kind"] == "ScaledObject" and at(item, "spec.scaleTargetRef.name") == named(server)[1]
+    return item["kind"] == "ScaledObject" and bool(at(item, "spec.scaleTargetRef.name") == named(server)[1])
 
 
 def _place_findings(workload: Manifest, spec: Manifest, pools: dict[str, Manifest]) -> Iterator[Finding]:
