@@ -239,11 +239,41 @@ def test_what_stays_ours_finds_the_pods_that_kserve_starts(name: str) -> None:
     assert not {"Deployment", "LeaderWorkerSet", "ScaledObject", "InferencePool"} & {i["kind"] for i in items}
 
 
+def test_services_and_policies_name_ports_that_kserves_pods_have() -> None:
+    items, _ = objects("serving", "kserve")
+    ports = {
+        spec["labels"][SERVER]: {
+            port["name"]
+            for container in (*spec["template"].get("initContainers", ()), *spec["template"]["containers"])
+            for port in container.get("ports", ())
+        }
+        for item in services_of("serving").values()
+        for spec in (item["spec"], item["spec"].get("prefill", item["spec"]))
+    }
+
+    for service in (item for item in items if item["kind"] == "Service"):
+        wanted = {port["targetPort"] for port in service["spec"]["ports"]}
+        assert wanted <= ports[service["spec"]["selector"][SERVER]], service["metadata"]["name"]
+
+
+def test_no_policy_waits_for_a_router_that_kserve_replaces() -> None:
+    items, _ = objects("serving", "kserve")
+    policies = {i["metadata"]["name"]: i["spec"] for i in items if i["kind"] == "NetworkPolicy"}
+
+    assert '"router"' not in json.dumps(policies)
+    peers = policies["split"]["ingress"][0]["from"]
+    assert {"namespaceSelector": {"matchLabels": {"kubernetes.io/metadata.name": "models"}}} in peers
+    assert "split-router" not in policies
+
+
 def test_prefill_workers_and_scalers_have_their_place_in_kserve() -> None:
     services = services_of("serving")
 
     split = services["split"]["spec"]
-    assert "routing-sidecar" not in json.dumps(split)
+    assert [c["name"] for c in split["template"]["initContainers"]] == [
+        "await-weights",
+        "llm-d-routing-sidecar",
+    ]
     assert flags(split["template"]["containers"][0])["port"] == "8001"
     assert split["prefill"]["labels"][SERVER] == "split-prefill"
     assert split["scaling"]["keda"]["triggers"]

@@ -13,9 +13,13 @@ from typing import Any
 from modelyard.engines.vllm import DATA_PARALLEL_PORT
 from modelyard.findings import Finding
 from modelyard.k8s.labels import selector_labels
-from modelyard.k8s.serve_settings import ENGINE_PORT, serve_settings
+from modelyard.k8s.pod_security import container_security_context
+from modelyard.k8s.probes import PORT_NAME
+from modelyard.k8s.serve_settings import ENGINE_PORT, PORT, serve_settings
+from modelyard.k8s.server_network import callers_of, router_labels
 from modelyard.manifests.pods import INSTANCE, Manifest, is_server, pod_templates
 from modelyard.planning import ModelPlan, Plan
+from modelyard.spec import Environment
 
 API_VERSION = "serving.kserve.io/v1alpha2"
 SERVER = "modelyard.dev/server"
@@ -55,11 +59,13 @@ def with_kserve(
     result = {}
     for folder, objects in folders.items():
         if folder not in gone:
-            result[folder] = _converted(plans, deepcopy(objects))
+            result[folder] = _converted(plans, plan.environment, deepcopy(objects))
     return result, left_out
 
 
-def _converted(plans: Mapping[str, ModelPlan], objects: list[Manifest]) -> list[Manifest]:
+def _converted(
+    plans: Mapping[str, ModelPlan], environment: Environment, objects: list[Manifest]
+) -> list[Manifest]:
     servers = {item["metadata"]["name"]: item for item in objects if is_server(item)}
     scalers = {item["metadata"]["name"]: item for item in objects if item["kind"] == "ScaledObject"}
     groups = {name for name, item in servers.items() if item["kind"] == "LeaderWorkerSet"}
@@ -70,6 +76,10 @@ def _converted(plans: Mapping[str, ModelPlan], objects: list[Manifest]) -> list[
         and item["kind"] != "ScaledObject"
         and (item["metadata"].get("labels") or {}).get("app.kubernetes.io/component") != "router"
     ]
+    for policy in (item for item in kept if item["kind"] == "NetworkPolicy"):
+        name = (policy["metadata"].get("labels") or {}).get(INSTANCE)
+        if name in servers and plans[name].role != "both":
+            _let_callers_in(policy, plans[name], environment)
     for name, server in servers.items():
         if plans[name].role != "prefill":
             kept.append(_service(plans, name, server, servers, scalers))
@@ -154,9 +164,14 @@ def _pod(plan: ModelPlan, spec: Manifest) -> Manifest:
     main: Manifest = {**server, "name": "main", "command": server.get("command", ["vllm", "serve"])}
     result: dict[str, Any] = {**spec, "containers": [main, *spec["containers"][1:]]}
     if plan.role == "decode":
-        # KServe brings its own routing sidecar, at the pod's own port.
+        # KServe brings its own routing sidecar, into which these are merged: the pod's own port gets its name.
         init = [c for c in spec.get("initContainers", []) if c["name"] != "routing-sidecar"]
-        result["initContainers"] = init
+        sidecar = {
+            "name": "llm-d-routing-sidecar",
+            "ports": [{"name": PORT_NAME, "containerPort": PORT, "protocol": "TCP"}],
+            "securityContext": container_security_context(),
+        }
+        result["initContainers"] = [*init, sidecar]
         main["args"] = [a.replace(f"--port={ENGINE_PORT}", f"--port={_BEHIND_SIDECAR}") for a in main["args"]]
         main["ports"] = [
             {**p, "containerPort": _BEHIND_SIDECAR} if p["containerPort"] == ENGINE_PORT else p
@@ -186,6 +201,15 @@ def _reselected(item: Manifest, groups: set[str]) -> Manifest:
         _rename(spec, by_name, ours)
         _rename(spec, {_SET_NAME: instance}, ours)
     return item
+
+
+def _let_callers_in(policy: Manifest, plan: ModelPlan, environment: Environment) -> None:
+    """Instead of our router, which is not rendered: whoever calls the model, and so KServe's scheduler beside it."""
+    ours = {"matchLabels": router_labels(plan)}
+    for rule in policy["spec"]["ingress"]:
+        if any(peer.get("podSelector") == ours for peer in rule["from"]):
+            others = [peer for peer in rule["from"] if peer.get("podSelector") != ours]
+            rule["from"] = [*others, *(p for p in callers_of(plan, environment) if p not in others)]
 
 
 def _rename(value: Any, old: Mapping[str, str], new: Mapping[str, str]) -> None:

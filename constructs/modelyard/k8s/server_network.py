@@ -22,9 +22,9 @@ def server_policy(plan: ModelPlan, environment: Environment) -> dict[str, Any]:
     """`spec` of the server's NetworkPolicy: callers and Prometheus in, name resolution out; and whatever pods of one
     replica, or of the two halves of a disaggregated model, have to say to each other."""
     namespace = environment.namespace
-    callers = _callers(plan, environment)
+    callers = callers_of(plan, environment)
     if plan.role != "both":  # the router calls, and hands out what the picker reads of the replicas
-        callers = [*_monitoring(environment), _pods_of(namespace, _router(plan))]
+        callers = [*_monitoring(environment), _pods_of(namespace, router_labels(plan))]
     together = _together(plan, namespace)
     egress = [name_resolution(), *({"to": [peer]} for peer in together)]
     if plan.traced and environment.monitoring.otlp_endpoint:
@@ -64,11 +64,11 @@ def router_policy(plan: ModelPlan, environment: Environment) -> dict[str, Any]:
     """`spec` of the NetworkPolicy of a disaggregated model's router."""
     replicas = _pods_of(environment.namespace, pool_labels(plan.model.name))
     return {
-        "podSelector": {"matchLabels": _router(plan)},
+        "podSelector": {"matchLabels": router_labels(plan)},
         "policyTypes": ["Ingress", "Egress"],
         "ingress": [
             {
-                "from": _callers(plan, environment),
+                "from": callers_of(plan, environment),
                 "ports": [{"port": PORT_NAME, "protocol": "TCP"}, {"port": "metrics", "protocol": "TCP"}],
             }
         ],
@@ -81,11 +81,12 @@ def router_policy(plan: ModelPlan, environment: Environment) -> dict[str, Any]:
     }
 
 
-def _router(plan: ModelPlan) -> dict[str, str]:
+def router_labels(plan: ModelPlan) -> dict[str, str]:
+    """Labels that select the router's pods."""
     return {"app.kubernetes.io/name": "router", "app.kubernetes.io/instance": plan.model.name}
 
 
-def _callers(plan: ModelPlan, environment: Environment) -> list[dict[str, Any]]:
+def callers_of(plan: ModelPlan, environment: Environment) -> list[dict[str, Any]]:
     """Pods that the model file lets in, and Prometheus."""
     clients = [_pods_of(client.namespace, client.pod_labels) for client in plan.model.access.allow_from]
     return [*(clients or [_pods_of(environment.namespace, {})]), *_monitoring(environment)]

@@ -172,7 +172,7 @@ def parallelism(subject: Subject) -> Answer:
     )
     if ranks != devices * accelerator.cores:
         return failed(
-            f"{told or 'one rank'} for {devices} × {accelerator.name} in {len(subject.pods)} pods",
+            f"{told or 'one rank'} for {devices} × {accelerator.name} of a replica",
             "keep flags and resources",
         )
     return passed(told or "one rank, one accelerator")
