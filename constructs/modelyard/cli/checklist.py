@@ -72,17 +72,18 @@ def check_models(
 
 def _judged(planned: Plan, workspace: Workspace) -> tuple[tuple[Verdict, ...], list[Finding]]:
     charts = project_charts()
+    verdicts: tuple[Verdict, ...] = ()
     try:
         folders = charts.environment_objects(planned)
     except charts.RenderError as error:
-        broken = error.findings
-        return (), [f.at(workspace.catalogue.locate(f.subject, f.field)) for f in broken]
-    objects = [item for folder in folders.values() for item in folder]
-    if broken := check_objects(objects):
-        # What would not be rendered has nothing to be read off.
-        return (), [f.at(workspace.catalogue.locate(f.subject, f.field)) for f in broken]
-    verdicts = checklist(planned, objects)
-    return verdicts, checklist_findings(verdicts, strict=planned.environment.strict)
+        findings = list(error.findings)
+    else:
+        objects = [item for folder in folders.values() for item in folder]
+        findings = check_objects(objects)
+        if not findings:  # what would not be rendered has nothing to be read off
+            verdicts = checklist(planned, objects)
+            findings = checklist_findings(verdicts, strict=planned.environment.strict)
+    return verdicts, [f.at(workspace.catalogue.locate(f.subject, f.field)) for f in findings]
 
 
 def _json(verdict: Verdict) -> dict[str, str | None]:
