@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from tests.contract.mutants import MUTATIONS, Mutation, catch, caught_in, rendered
+from tests.contract.mutants import catch, caught_in, rendered
+from tests.contract.mutations import MUTATIONS, Mutation
 
 
 @pytest.mark.parametrize("environment", ["prod", "serving"])

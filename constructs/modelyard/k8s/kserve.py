@@ -77,7 +77,7 @@ def _converted(
         and (item["metadata"].get("labels") or {}).get("app.kubernetes.io/component") != "router"
     ]
     for policy in (item for item in kept if item["kind"] == "NetworkPolicy"):
-        name = (policy["metadata"].get("labels") or {}).get(INSTANCE)
+        name = str((policy["metadata"].get("labels") or {}).get(INSTANCE))
         if name in servers and plans[name].role != "both":
             _let_callers_in(policy, plans[name], environment)
     for name, server in servers.items():
