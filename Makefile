@@ -52,6 +52,10 @@ check: install ## Format, lint, import rules, types, and what the wheel holds
 	@rm -rf .tools/wheel && $(UV) build -q --wheel --out-dir .tools/wheel
 	@$(RUN) python .ci/check_wheel.py .tools/wheel
 
+.PHONY: mutants
+mutants: install ## Take safety lines out of the rendered objects one by one, and print which check notices
+	@$(RUN) env PYTHONPATH=. python -m tests.contract.mutants
+
 .PHONY: bench
 bench: install ## Measure what the commands cost
 	@$(RUN) python .ci/bench.py

@@ -136,6 +136,145 @@ def test_a_planted_mistake_is_found(
     assert all(finding.level is Severity.ERROR and finding.fix for finding in findings)
 
 
+ENV = (*SERVER, "env")
+TOKEN = {"name": "HF_TOKEN", "valueFrom": {"secretKeyRef": {"name": "hf-token", "key": "value"}}}
+STRANGER = {"name": "KEY", "valueFrom": {"secretKeyRef": {"name": "nobodys", "key": "value"}}}
+BEHAVIOUR = ("spec", "advanced", "horizontalPodAutoscalerConfig", "behavior")
+NODE = ("spec", "template", "spec")
+PSS = "pod-security.kubernetes.io"
+
+
+@pytest.mark.parametrize(
+    ("thing", "path", "value", "message"),
+    [
+        ("Deployment", ENV, [], "may ask the Hub"),
+        ("Deployment", (*ENV, 0), TOKEN, "has a Hugging Face token"),
+        ("Deployment", (*ENV, 0), STRANGER, "reads secret nobodys"),
+        ("Deployment", (*POD, "automountServiceAccountToken"), GONE, "may talk to the API server"),
+        (
+            "Deployment",
+            (*SERVER, "volumeMounts", 3, "readOnly"),
+            False,
+            "can write to its weights in /models",
+        ),
+        ("Deployment", (*SERVER, "image"), "vllm/vllm-openai", "image vllm/vllm-openai moves"),
+        ("Deployment", (*SERVER, "image"), "registry:5000/vllm:latest", "vllm:latest moves"),
+        ("Deployment", (*SERVER, "resources", "limits", "memory"), GONE, "server has no memory limit"),
+        ("Deployment", (*SERVER, "resources", "limits", "nvidia.com/gpu"), GONE, "differ in nvidia.com/gpu"),
+        (
+            "Deployment",
+            (*POD, "volumes", 1, "emptyDir"),
+            {"medium": "Memory"},
+            "volume shm may fill the node",
+        ),
+        ("Deployment", (*POD, "volumes", 1, "emptyDir"), {}, "volume shm may fill the node"),
+        ("Deployment", (*POD, "volumes", 1), GONE, "mounts volume shm, which the pod lacks"),
+        ("Deployment", (*POD, "volumes", 3, "persistentVolumeClaim", "claimName"), "x", "mounts x, which"),
+        ("Deployment", (*POD, "volumes", 3), {"name": "model-cache", "configMap": {"name": "y"}}, "mounts y"),
+        ("Deployment", (*SERVER, "args", 0), "$(NOWHERE)/models", "refers to NOWHERE, which is no variable"),
+        ("Deployment", (*POD, "priorityClassName"), "high", "has priority high"),
+        ("Deployment", (*POD, "tolerations"), GONE, "does not tolerate nvidia.com/gpu of pool g6e"),
+        ("Deployment", (*POD, "nodeSelector"), GONE, "selects no pool"),
+        ("Deployment", (*POD, "nodeSelector", "karpenter.sh/nodepool"), "g5", "selects pool g5"),
+        ("Deployment", (*POD, "topologySpreadConstraints"), GONE, "all replicas on one node"),
+        ("Job", (*POD, "restartPolicy"), "Always", "restartPolicy Always"),
+        ("PodDisruptionBudget", ("metadata", "namespace"), "elsewhere", "has no PodDisruptionBudget"),
+        ("NetworkPolicy", ("metadata", "namespace"), "elsewhere", "has no NetworkPolicy"),
+        ("NetworkPolicy", ("spec", "ingress", 0, "from"), GONE, "lets everybody in"),
+        ("NetworkPolicy", ("spec", "egress"), [{}], "lets everything out"),
+        ("NetworkPolicy", ("spec", "policyTypes"), ["Ingress"], "leaves one direction open"),
+        (
+            "NetworkPolicy default-deny",
+            ("spec", "ingress"),
+            [{"from": [{"podSelector": {}}]}],
+            "is open unless",
+        ),
+        ("Namespace models", ("metadata", "labels", f"{PSS}/enforce"), "baseline", "does not enforce"),
+        ("Namespace models", ("metadata", "labels", f"{PSS}/warn"), GONE, "does not warn"),
+        ("Service", ("spec", "type"), "NodePort", "is a NodePort"),
+        ("ServiceMonitor", ("spec", "endpoints", 0, "relabelings"), GONE, "no label `model`"),
+        (f"ScaledObject {SCALED}", ("spec", "fallback"), GONE, "has no fallback"),
+        (
+            f"ScaledObject {SCALED}",
+            ("spec", "triggers", 0, "metadata", "ignoreNullValues"),
+            "true",
+            "a metric that is gone for no load",
+        ),
+        (
+            f"ScaledObject {SCALED}",
+            (*BEHAVIOUR, "scaleDown", "stabilizationWindowSeconds"),
+            30,
+            "removes a replica after 30 s",
+        ),
+        (
+            "NodePool g6e",
+            ("spec", "disruption", "consolidationPolicy"),
+            "WhenEmptyOrUnderutilized",
+            "moves models",
+        ),
+        ("NodePool g6e", (*NODE, "expireAfter"), GONE, "ends nodes that serve"),
+        ("NodePool g6e", (*NODE, "taints"), [], "takes any pod"),
+        ("NodePool g6e", ("spec", "limits"), GONE, "may grow without end"),
+        ("NodePool general", ("spec", "limits"), GONE, "may grow without end"),
+        ("NodePool g6e", ("spec", "disruption", "budgets"), GONE, "a tenth of its nodes"),
+        ("NodePool g6e", (*NODE, "nodeClassRef", "name"), "other", "an EC2NodeClass that nobody renders"),
+        ("EC2NodeClass g6e", ("spec", "metadataOptions", "httpTokens"), "optional", "answers IMDSv1"),
+        ("EC2NodeClass g6e", ("spec", "metadataOptions"), GONE, "gives pods the node's credentials"),
+        ("EC2NodeClass g6e", ("spec", "blockDeviceMappings", 0, "ebs", "encrypted"), False, "not encrypted"),
+        ("EC2NodeClass g6e", ("spec", "blockDeviceMappings"), GONE, "not encrypted"),
+        ("EC2NodeClass g6e", ("spec", "amiSelectorTerms", 0, "alias"), "al2023@latest", "takes any new AMI"),
+    ],
+)
+def test_a_safety_line_is_missed(
+    prod: Tree, thing: str, path: tuple[Any, ...], value: object, message: str
+) -> None:
+    kind, _, name = thing.partition(" ")
+    name = name or (prod.of("Job")[0]["metadata"]["name"] if kind == "Job" else MODEL)
+
+    findings = check_objects(planted(prod, kind, path, value, name))
+
+    assert any(message in finding.message for finding in findings), findings
+    assert all(finding.code == "K8S001" and finding.fix for finding in findings)
+
+
+def test_replicas_may_share_a_node_where_the_model_file_says_so(tree: Callable[[str], Tree]) -> None:
+    single = tree("serving").only("Deployment", "office-hours")
+    assert "topologySpreadConstraints" not in single["spec"]["template"]["spec"]
+    assert single["metadata"]["annotations"]["modelyard.dev/availability"] == "single"
+
+    objects = deepcopy(list(tree("serving").objects))
+    place = next(o for o in objects if o["kind"] == "Deployment" and o["metadata"]["name"] == "office-hours")
+    del place["metadata"]["annotations"]["modelyard.dev/availability"]
+
+    assert "Deployment office-hours: may have all replicas on one node" in str(check_objects(objects))
+
+
+def test_an_image_by_digest_does_not_move(prod: Tree) -> None:
+    image = "vllm/vllm-openai@sha256:" + "0" * 64
+
+    assert check_objects(planted(prod, "Deployment", (*SERVER, "image"), image)) == []
+
+
+def test_a_development_environment_may_follow_the_newest_ami(tree: Callable[[str], Tree]) -> None:
+    dev = tree("dev")
+
+    assert (
+        check_objects(
+            planted(dev, "EC2NodeClass", ("spec", "amiSelectorTerms"), [{"alias": "al2023@latest"}], "g6e")
+        )
+        == []
+    )
+
+
+def test_a_worker_refers_to_no_variable_that_it_lacks(tree: Callable[[str], Tree]) -> None:
+    """vLLM converts every occurrence of a flag, so a reference that stays a word stops it at its start."""
+    group = tree("serving").only("LeaderWorkerSet", "wide-experts")
+    [worker] = group["spec"]["leaderWorkerTemplate"]["workerTemplate"]["spec"]["containers"]
+
+    assert "--data-parallel-start-rank" not in str(worker["args"])
+    assert "--data-parallel-start-rank=$((LWS_WORKER_INDEX * RANKS_PER_NODE))" in worker["command"][2]
+
+
 @pytest.mark.parametrize(
     ("kind", "path", "value", "message"),
     [

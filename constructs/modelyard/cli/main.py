@@ -12,7 +12,19 @@ from typing import Annotated, Any
 
 import typer
 
-from modelyard.cli import bench, catalog, estimate, explain, plan, render, schema, size, smoke, validate
+from modelyard.cli import (
+    bench,
+    catalog,
+    checklist,
+    estimate,
+    explain,
+    plan,
+    render,
+    schema,
+    size,
+    smoke,
+    validate,
+)
 from modelyard.cli.workspace import CommandError
 
 EX_USAGE = 64
@@ -25,7 +37,7 @@ app = typer.Typer(
     pretty_exceptions_enable=False,
     context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 110},
 )
-for module in (validate, plan, render, explain, estimate, size, catalog, schema, smoke, bench):
+for module in (validate, plan, checklist, render, explain, estimate, size, catalog, schema, smoke, bench):
     module.register(app)
 
 

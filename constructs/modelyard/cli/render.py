@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from enum import StrEnum
 from pathlib import Path
 from typing import Annotated
 
@@ -26,7 +27,17 @@ _HELP = """Write the Kubernetes objects of an environment, one object a file, th
   modelyard render --env dev                       into dist/dev
   modelyard render --env prod --detailed-exitcode  exit 2 when files changed
   kubectl diff -k dist/prod
+  modelyard render --env dev --target compose      one box with Docker Compose, into dist/dev-compose
+  modelyard render --env dev --target kserve       KServe's LLMInferenceService, into dist/dev-kserve
+  modelyard render --env dev --target sim          simulators instead of engines, into dist/dev-sim
 """
+
+
+class Target(StrEnum):
+    kubernetes = "kubernetes"
+    compose = "compose"
+    kserve = "kserve"
+    sim = "sim"
 
 
 def register(app: typer.Typer) -> None:
@@ -38,6 +49,9 @@ def render(
     out: Annotated[
         Path, typer.Option("--out", metavar="DIR", help="The environment's name is added to it.")
     ] = Path("dist"),
+    target: Annotated[
+        Target, typer.Option(help="What is to run the models; its name is added to the folder.")
+    ] = Target.kubernetes,
     models: ModelsOption = MODELS,
     environments: EnvironmentsOption = ENVIRONMENTS,
     detailed_exitcode: Annotated[bool, typer.Option(help="Exit 2 when any file changed.")] = False,
@@ -52,24 +66,29 @@ def render(
             print_json("Rendering", environment=env, findings=[finding_json(f) for f in findings])
         return 1
     charts = project_charts()
+    folder = out / (env if target is Target.kubernetes else f"{env}-{target}")
     try:
-        result = charts.render(planned, out / env)
+        result = charts.render_target(planned, folder, str(target))
     except charts.RenderError as error:
         located = [f.at(workspace.catalogue.locate(f.subject, f.field)) for f in error.findings]
         print_findings(located)
         if output is Output.json:
             print_json("Rendering", environment=env, findings=[finding_json(f) for f in located])
         return 1
+    left_out = [f.at(workspace.catalogue.locate(f.subject, f.field)) for f in result.left_out]
     if output is Output.json:
         print_json(
             "Rendering",
             environment=env,
-            directory=str(out / env),
+            target=str(target),
+            directory=str(folder),
             files=[str(path) for path in result.files],
             changed=[str(path) for path in result.changed],
             removed=[str(path) for path in result.removed],
+            findings=[finding_json(finding) for finding in left_out],
         )
     else:
         changes = len(result.changed) + len(result.removed)
-        console().print(f"{out / env}: {count(len(result.files), 'file')}, {changes} changed")
+        print_findings(left_out)
+        console().print(f"{folder}: {count(len(result.files), 'file')}, {changes} changed")
     return 2 if detailed_exitcode and (result.changed or result.removed) else 0

@@ -348,6 +348,21 @@ _CHECKS = (
         "The API server of a cluster with these CustomResourceDefinitions refuses the object, CEL rules included.",
         "Install the releases that Modelyard renders for, or correct the patch; `--crds` names the definitions.",
     ),
+    _warning(
+        "CHECK001",
+        "A point of the production checklist fails",
+        "Memory, instance, quantization, length, parallelism, shared memory, metrics, scaling, caches, drain and access are "
+        "each read off the objects that would be rendered. A patch, or a setting that is missing, takes away what the plan "
+        "promises.",
+        "The message names the point and what was found; `modelyard checklist` shows all of them.",
+    ),
+    _warning(
+        "TARGET001",
+        "The target leaves the model out",
+        "Not every output can run every model: Docker Compose has one box, KServe's LLMInferenceService starts vLLM, and a "
+        "simulator has no files of requests. The other models are rendered all the same.",
+        "Render the model for Kubernetes, which runs all of them; the message names what stands in the way.",
+    ),
 )
 
 CHECKS: dict[str, Check] = {check.code: check for check in _CHECKS}

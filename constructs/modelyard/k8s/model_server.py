@@ -18,6 +18,7 @@ from modelyard.k8s.serve_settings import serve_settings
 from modelyard.k8s.server_network import router_policy, server_policy
 from modelyard.k8s.server_pod import repository_key
 from modelyard.k8s.workloads import batch_job, batch_name, deployment, leader_worker_set, workload_kind
+from modelyard.manifests.pods import AVAILABILITY
 from modelyard.planning import ModelPlan
 from modelyard.spec import Environment
 
@@ -64,7 +65,10 @@ class ModelServer(Construct):
             return
         version, kind = workload_kind(plan)
         make = leader_worker_set if kind == "LeaderWorkerSet" else deployment
-        self._add(version, kind, spec=make(plan, environment, priority_class))
+        together = not plan.zonal and plan.model.replicas.max > 1
+        stated = {AVAILABILITY: "single"} if together else {}
+        annotations = self._common["annotations"] | stated
+        self._add(version, kind, spec=make(plan, environment, priority_class), annotations=annotations)
         self._add("networking.k8s.io/v1", "NetworkPolicy", spec=server_policy(plan, environment))
         self._add(
             "policy/v1",

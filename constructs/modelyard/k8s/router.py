@@ -18,7 +18,7 @@ from modelyard.k8s.pod_security import container_security_context, pod_security_
 from modelyard.k8s.probes import PORT_NAME
 from modelyard.k8s.serve_settings import ENGINE_PORT, PORT
 from modelyard.k8s.weights import digest
-from modelyard.manifests.rules import DRAIN
+from modelyard.manifests.pods import DRAIN
 from modelyard.planning import ModelPlan
 from modelyard.spec import Environment
 

@@ -25,14 +25,17 @@ GATEWAYS = "model-gateways"
 LITELLM = {"app.kubernetes.io/name": "litellm", "app.kubernetes.io/instance": "litellm"}
 """Labels of the LiteLLM proxy's pods."""
 
+ANSWERING = {"key": "app.kubernetes.io/name", "operator": "In", "values": ["model-server", "router"]}
+"""Match expression for the pods of all models that answer requests."""
+
 
 def server_policy(plan: ModelPlan, environment: Environment) -> dict[str, Any]:
     """`spec` of the server's NetworkPolicy: callers and Prometheus in, name resolution out; and whatever pods of one
     replica, or of the two halves of a disaggregated model, have to say to each other."""
     namespace = environment.namespace
-    callers = _callers(plan, environment)
+    callers = callers_of(plan, environment)
     if plan.role != "both":  # the router calls, and hands out what the picker reads of the replicas
-        callers = [*_monitoring(environment), pods_of(namespace, _router(plan))]
+        callers = [*_monitoring(environment), pods_of(namespace, router_labels(plan))]
     together = _together(plan, namespace)
     egress = [name_resolution(), *({"to": [peer]} for peer in together)]
     if plan.traced and environment.monitoring.otlp_endpoint:
@@ -72,11 +75,11 @@ def router_policy(plan: ModelPlan, environment: Environment) -> dict[str, Any]:
     """`spec` of the NetworkPolicy of a disaggregated model's router."""
     replicas = pods_of(environment.namespace, pool_labels(plan.model.name))
     return {
-        "podSelector": {"matchLabels": _router(plan)},
+        "podSelector": {"matchLabels": router_labels(plan)},
         "policyTypes": ["Ingress", "Egress"],
         "ingress": [
             {
-                "from": _callers(plan, environment),
+                "from": callers_of(plan, environment),
                 "ports": [{"port": PORT_NAME, "protocol": "TCP"}, {"port": "metrics", "protocol": "TCP"}],
             }
         ],
@@ -89,11 +92,12 @@ def router_policy(plan: ModelPlan, environment: Environment) -> dict[str, Any]:
     }
 
 
-def _router(plan: ModelPlan) -> dict[str, str]:
+def router_labels(plan: ModelPlan) -> dict[str, str]:
+    """Labels that select the router's pods."""
     return {"app.kubernetes.io/name": "router", "app.kubernetes.io/instance": plan.model.name}
 
 
-def _callers(plan: ModelPlan, environment: Environment) -> list[dict[str, Any]]:
+def callers_of(plan: ModelPlan, environment: Environment) -> list[dict[str, Any]]:
     """Pods that the model file lets in, and Prometheus."""
     clients = [pods_of(client.namespace, client.pod_labels) for client in plan.model.access.allow_from]
     own = clients or [pods_of(environment.namespace, {})]
@@ -137,9 +141,8 @@ def check_egress() -> list[dict[str, Any]]:
 
 def to_models() -> dict[str, Any]:
     """An egress rule to whatever answers for a model in the same namespace."""
-    names = {"key": "app.kubernetes.io/name", "operator": "In", "values": ["model-server", "router"]}
     return {
-        "to": [{"podSelector": {"matchExpressions": [names]}}],
+        "to": [{"podSelector": {"matchExpressions": [ANSWERING]}}],
         "ports": [{"port": PORT_NAME, "protocol": "TCP"}],
     }
 

@@ -23,24 +23,24 @@ from modelyard.k8s.weights import (
     fetched_sources,
     weights_path,
 )
-from modelyard.manifests.rules import DRAIN
+from modelyard.manifests.pods import DRAIN
 from modelyard.planning import ModelPlan
 
-_HOME = "/home/vllm"
-_CACHE = f"{_HOME}/.cache"
+HOME = "/home/vllm"
+_CACHE = f"{HOME}/.cache"
 
 # Everything that engine and libraries write on first use goes to the pod's own volumes: the root is read-only.
 _WRITABLE = {
     "HF_HOME": f"{_CACHE}/huggingface",
-    "HOME": _HOME,
+    "HOME": HOME,
     "TMPDIR": "/tmp",
     "USER": "vllm",
     "XDG_CACHE_HOME": _CACHE,
-    "XDG_CONFIG_HOME": f"{_HOME}/.config",
+    "XDG_CONFIG_HOME": f"{HOME}/.config",
 }
 # Of engines that compile; a shared compile cache takes their place.
 _COMPILED = {
-    "FLASHINFER_WORKSPACE_BASE": _HOME,
+    "FLASHINFER_WORKSPACE_BASE": HOME,
     "TORCHINDUCTOR_CACHE_DIR": f"{_CACHE}/torchinductor",
     "TRITON_CACHE_DIR": f"{_CACHE}/triton",
     "VLLM_CACHE_ROOT": f"{_CACHE}/vllm",
@@ -211,7 +211,7 @@ def server_resources(plan: ModelPlan) -> dict[str, Any]:
 
 def _mounts(plan: ModelPlan, cache: Mapping[str, str]) -> list[dict[str, Any]]:
     mounts: list[dict[str, Any]] = [
-        {"name": "home", "mountPath": _HOME},
+        {"name": "home", "mountPath": HOME},
         {"name": "shm", "mountPath": "/dev/shm"},
         {"name": "tmp", "mountPath": "/tmp"},
     ]

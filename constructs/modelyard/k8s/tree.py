@@ -32,11 +32,15 @@ def objects_of(chart: Chart) -> list[dict[str, Any]]:
 
 
 def write_tree(root: Path, folders: Mapping[str, Iterable[dict[str, Any]]]) -> Rendering:
-    """Write `folders` (path below `root` to objects) and a kustomization in every folder.
+    """Write `folders` (path below `root` to objects) and a kustomization in every folder, as `write_files` does."""
+    return write_files(root, tree_contents(folders))
+
+
+def write_files(root: Path, content: Mapping[Path, str]) -> Rendering:
+    """Write texts to their paths below `root`.
 
     Files of an earlier rendering that nothing needs now are removed; unchanged ones are not touched.
     """
-    content = _contents(folders)
     before = {path.relative_to(root) for path in root.rglob("*.yaml")} if root.exists() else set()
     changed = []
     for path, text in content.items():
@@ -55,7 +59,8 @@ def write_tree(root: Path, folders: Mapping[str, Iterable[dict[str, Any]]]) -> R
     return Rendering(tuple(content), tuple(changed), tuple(removed))
 
 
-def _contents(folders: Mapping[str, Iterable[dict[str, Any]]]) -> dict[Path, str]:
+def tree_contents(folders: Mapping[str, Iterable[dict[str, Any]]]) -> dict[Path, str]:
+    """Path to text: one object a file, and a kustomization in every folder."""
     content: dict[Path, str] = {}
     resources: dict[Path, list[str]] = {Path("."): []}
     for folder, objects in sorted(folders.items()):

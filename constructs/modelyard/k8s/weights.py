@@ -195,6 +195,22 @@ def copy_container(targets: list[str], image: str, memory: str) -> dict[str, Any
     }
 
 
+def fetch_variables(source: Source) -> dict[str, str]:
+    """What the fetch script is told, but for the token."""
+    told = {
+        "HOME": "/tmp",
+        "HF_HUB_DISABLE_TELEMETRY": "1",
+        # Chunks would be kept on the node's disk for a second download that never comes.
+        "HF_XET_CHUNK_CACHE_SIZE_BYTES": "0",
+        "HUB": _HUB,
+        "MARKER": MARKER,
+        "REPOSITORY": source.uri.split("://", 1)[1],
+        "REVISION": source.revision,
+        "TARGET": source.target,
+    }
+    return told | ({"FILES": ",".join(source.files)} if source.files else {})
+
+
 class WeightsFetch(Construct):
     """The Job that downloads one repository at one revision, once for all models that need it.
 
@@ -214,18 +230,8 @@ class WeightsFetch(Construct):
         super().__init__(scope, construct_id)
         repository = source.uri.split("://", 1)[1]
         env: list[dict[str, Any]] = [
-            {"name": "HOME", "value": "/tmp"},
-            {"name": "HF_HUB_DISABLE_TELEMETRY", "value": "1"},
-            # Chunks would be kept on the node's disk for a second download that never comes.
-            {"name": "HF_XET_CHUNK_CACHE_SIZE_BYTES", "value": "0"},
-            {"name": "HUB", "value": _HUB},
-            {"name": "MARKER", "value": MARKER},
-            {"name": "REPOSITORY", "value": repository},
-            {"name": "REVISION", "value": source.revision},
-            {"name": "TARGET", "value": source.target},
+            {"name": name, "value": value} for name, value in fetch_variables(source).items()
         ]
-        if source.files:
-            env.append({"name": "FILES", "value": ",".join(source.files)})
         if token_secret:
             reference = {"secretKeyRef": {"name": token_secret, "key": "value"}}
             env.append({"name": "HF_TOKEN", "valueFrom": reference})

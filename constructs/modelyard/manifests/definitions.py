@@ -163,6 +163,8 @@ def _holds(rule: str, value: Any) -> bool:
     context.add_function("split", lambda text, separator: text.split(separator))
     try:
         return bool(cel.evaluate(rule, context))
+    except KeyError:  # a field that is not there: the API server refuses the object
+        return False
     except (RuntimeError, TypeError, ValueError):
         return True
 

@@ -1,0 +1,78 @@
+"""The same plan for something else than our own Kubernetes objects: one box, KServe, or a cluster without accelerators."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Literal
+
+from charts.environment import Objects, RenderError, environment_objects
+from modelyard.findings import Finding
+from modelyard.k8s.compose import compose_file, compose_obstacle
+from modelyard.k8s.kserve import with_kserve
+from modelyard.k8s.simulator import simulated
+from modelyard.k8s.tree import Rendering, to_yaml, tree_contents, write_files
+from modelyard.manifests import check_objects
+from modelyard.planning import Plan
+
+Target = Literal["kubernetes", "compose", "kserve", "sim"]
+
+
+@dataclass(frozen=True)
+class TargetRendering(Rendering):
+    """What was written, and why some models were left out."""
+
+    left_out: tuple[Finding, ...] = ()
+
+
+def render_target(plan: Plan, out: Path, target: Target) -> TargetRendering:
+    """Write `plan` for `target` below `out`; nothing is written when an object breaks a rule.
+
+    Raises:
+        RenderError: an object, most likely a patched one, breaks a rule.
+    """
+    content, left_out = target_contents(plan, target)
+    written = write_files(out, content)
+    return TargetRendering(written.files, written.changed, written.removed, tuple(left_out))
+
+
+def target_contents(plan: Plan, target: Target) -> tuple[dict[Path, str], list[Finding]]:
+    """Path to text, and which models `target` leaves out.
+
+    Raises:
+        RenderError: an object, most likely a patched one, breaks a rule.
+    """
+    if target == "compose":
+        obstacles = [compose_obstacle(model) for model in plan.models]
+        files = {
+            Path(model.name) / "compose.yaml": to_yaml(compose_file(model))
+            for model, obstacle in zip(plan.models, obstacles, strict=True)
+            if obstacle is None
+        }
+        # Both roles of a disaggregated model have the same reason.
+        return files, list({found.subject: found for found in obstacles if found}.values())
+    folders, left_out = target_objects(plan, target)
+    return tree_contents(folders), left_out
+
+
+def target_objects(plan: Plan, target: Target) -> tuple[dict[str, Objects], list[Finding]]:
+    """Folder to objects for a cluster, and which models are left out.
+
+    The rules are asked about our own objects, which KServe's are made of, and again about what a simulator makes of them.
+
+    Raises:
+        RenderError: an object breaks a rule.
+    """
+    folders = _checked(environment_objects(plan))
+    if target == "sim":
+        simulators, left_out = simulated(plan, folders)
+        return _checked(simulators), left_out
+    if target == "kserve":
+        return with_kserve(plan, folders)
+    return folders, []
+
+
+def _checked(folders: dict[str, Objects]) -> dict[str, Objects]:
+    if findings := check_objects(item for objects in folders.values() for item in objects):
+        raise RenderError(findings)
+    return folders

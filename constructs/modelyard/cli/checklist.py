@@ -1,0 +1,113 @@
+"""`modelyard checklist`: what has to be settled before production, read off the rendered objects."""
+
+from __future__ import annotations
+
+from itertools import groupby
+
+import typer
+
+from modelyard.cli.charts import project_charts
+from modelyard.cli.printing import console, count, finding_json, print_findings, print_json, table
+from modelyard.cli.workspace import (
+    ENVIRONMENTS,
+    MODELS,
+    EnvironmentsOption,
+    EnvOption,
+    ModelsOption,
+    Output,
+    OutputOption,
+    Workspace,
+    open_workspace,
+)
+from modelyard.findings import Finding, Severity, worst
+from modelyard.manifests import check_objects
+from modelyard.manifests.checklist import Result, Verdict, checklist, checklist_findings
+from modelyard.planning import Plan
+
+_HELP = """Judge every model by the production checklist: memory, instance, quantization, length, parallelism, shm,
+metrics, scaling, caches, drain, access. Each point is read off the objects that would be rendered.
+
+\b
+  modelyard checklist --env prod
+  modelyard checklist --env prod --output json | jq '.models[].points[] | select(.result == "fail")'
+
+A point that fails is a warning, and an error where the environment's policy is strict.
+"""
+
+
+def register(app: typer.Typer) -> None:
+    app.command("checklist", help=_HELP)(check_models)
+
+
+def check_models(
+    env: EnvOption = "local",
+    models: ModelsOption = MODELS,
+    environments: EnvironmentsOption = ENVIRONMENTS,
+    output: OutputOption = Output.table,
+) -> int:
+    workspace = open_workspace(models, environments, env)
+    planned = workspace.plan()
+    verdicts: tuple[Verdict, ...] = ()
+    if planned is None or not planned.deployable:
+        findings = list(planned.findings if planned else workspace.findings)
+    else:
+        verdicts, findings = _judged(planned, workspace)
+    bad = worst(findings) is Severity.ERROR
+    if output is Output.json:
+        print_json(
+            "Checklist",
+            environment=env,
+            passed=not bad,
+            models=[
+                {"model": model, "points": [_json(verdict) for verdict in points]}
+                for model, points in groupby(verdicts, key=lambda verdict: verdict.model)
+            ],
+            findings=[finding_json(finding) for finding in findings],
+        )
+    else:
+        _print(env, verdicts)
+        print_findings(findings)
+    return 1 if bad else 0
+
+
+def _judged(planned: Plan, workspace: Workspace) -> tuple[tuple[Verdict, ...], list[Finding]]:
+    charts = project_charts()
+    verdicts: tuple[Verdict, ...] = ()
+    try:
+        folders = charts.environment_objects(planned)
+    except charts.RenderError as error:
+        findings = list(error.findings)
+    else:
+        objects = [item for folder in folders.values() for item in folder]
+        findings = check_objects(objects)
+        if not findings:  # what would not be rendered has nothing to be read off
+            verdicts = checklist(planned, objects)
+            findings = checklist_findings(verdicts, strict=planned.environment.strict)
+    return verdicts, [f.at(workspace.catalogue.locate(f.subject, f.field)) for f in findings]
+
+
+def _json(verdict: Verdict) -> dict[str, str | None]:
+    return {
+        "point": verdict.point,
+        "result": str(verdict.result),
+        "reason": verdict.reason,
+        "fix": verdict.fix or None,
+    }
+
+
+def _print(env: str, verdicts: tuple[Verdict, ...]) -> None:
+    if not verdicts:
+        return
+    rows = {model: list(points) for model, points in groupby(verdicts, key=lambda verdict: verdict.model)}
+    columns = [verdict.point.upper() for verdict in next(iter(rows.values()))]
+    out = console()
+    out.print(
+        table(
+            f"{env}: {count(len(rows), 'model')}",
+            ("MODEL", *columns),
+            ([model, *(str(verdict.result) for verdict in points)] for model, points in rows.items()),
+        )
+    )
+    for verdict in verdicts:
+        if verdict.result is not Result.PASS:
+            out.print(f"{verdict.model} {verdict.point} {verdict.result}: {verdict.reason}", soft_wrap=True)

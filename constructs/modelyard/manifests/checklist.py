@@ -1,0 +1,60 @@
+"""The production checklist as a gate: every point is read off the rendered objects, none is asked."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+
+from modelyard.findings import Finding
+from modelyard.manifests.pods import INSTANCE, Manifest, runs_engine
+from modelyard.manifests.points import POINTS
+from modelyard.manifests.subject import Result, Subject, failed
+from modelyard.planning import ModelPlan, Plan
+
+__all__ = ["Result", "Verdict", "checklist", "checklist_findings"]
+
+
+@dataclass(frozen=True)
+class Verdict:
+    """What one point says of one model. `fix` is empty unless it fails."""
+
+    model: str
+    point: str
+    result: Result
+    reason: str
+    fix: str = ""
+
+
+def checklist(plan: Plan, objects: Iterable[Manifest]) -> tuple[Verdict, ...]:
+    """Every point for every model of `plan`, whose rendered `objects` keep the rules of `check_objects`."""
+    items = tuple(objects)
+    verdicts = []
+    for model in plan.models:
+        workload = _workload(model, items)
+        for name, point in POINTS.items():
+            if workload is None:
+                answer = failed("no workload is rendered", "keep its labels and its name")
+            else:
+                answer = point(Subject(model, plan.environment, items, workload))
+            verdicts.append(Verdict(model.name, name, answer.result, answer.reason, answer.fix))
+    return tuple(verdicts)
+
+
+def _workload(model: ModelPlan, items: Iterable[Manifest]) -> Manifest | None:
+    found = (i for i in items if runs_engine(i) and i["metadata"]["labels"].get(INSTANCE) == model.name)
+    return next(found, None)
+
+
+def checklist_findings(verdicts: Iterable[Verdict], *, strict: bool) -> list[Finding]:
+    """A finding for every point that fails: an error where the environment is strict."""
+    findings = [
+        Finding(
+            "CHECK001",
+            f"{verdict.point}: {verdict.reason}",
+            verdict.fix,
+            subject=verdict.model,
+        )
+        for verdict in verdicts
+        if verdict.result is Result.FAIL
+    ]
+    return [finding.promoted() for finding in findings] if strict else findings

@@ -1,0 +1,92 @@
+"""Pods find a pool that takes them, and pools keep what runs on them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from modelyard.findings import Finding
+from modelyard.manifests.broken import broken
+from modelyard.manifests.index import reference, scaled
+from modelyard.manifests.pods import AVAILABILITY, Manifest, at, is_server, named, pod_templates, runs_engine
+
+_POOL = "karpenter.sh/nodepool"
+_SETTLED = "karpenter.sh/do-not-disrupt"
+_ACCELERATORS = ("nvidia.com/gpu", "aws.amazon.com/neuron")
+
+
+def node_findings(items: list[Manifest]) -> Iterator[Finding]:
+    """Broken rules between pods and NodePools, and of NodePools and EC2NodeClasses."""
+    pools = {named(item)[1]: item for item in items if item["kind"] == "NodePool"}
+    classes = {named(item)[1] for item in items if item["kind"] == "EC2NodeClass"}
+    used, settled = set(), set()
+    for workload in filter(runs_engine, items):
+        for template in pod_templates(workload):
+            wanted = (template["spec"].get("nodeSelector") or {}).get(_POOL)
+            if wanted:
+                used.add(wanted)
+                if (at(template, "metadata.annotations") or {}).get(_SETTLED) == "true":
+                    settled.add(wanted)
+            yield from _place_findings(workload, template["spec"], pools)
+    for name, pool in pools.items():
+        yield from _pool_findings(pool, classes, accelerated=name in used)
+    for item in items:
+        if item["kind"] == "EC2NodeClass":
+            yield from _class_findings(item, settled=named(item)[1] in settled)
+    growing = {scaled(item) for item in items if item["kind"] == "ScaledObject"}
+    for server in filter(is_server, items):
+        if server["spec"].get("replicas", 1) > 1 or reference(server) in growing:
+            stated = (at(server, "metadata.annotations") or {}).get(AVAILABILITY)
+            spread = pod_templates(server)[0]["spec"].get("topologySpreadConstraints")
+            if not spread and stated != "single":
+                yield broken(server, "may have all replicas on one node", "keep topologySpreadConstraints")
+
+
+def _place_findings(workload: Manifest, spec: Manifest, pools: dict[str, Manifest]) -> Iterator[Finding]:
+    wanted = (spec.get("nodeSelector") or {}).get(_POOL)
+    asked = at(spec["containers"][0], "resources.limits") or {}
+    if wanted is None:
+        if any(name in asked for name in _ACCELERATORS):
+            yield broken(workload, "selects no pool", f"keep nodeSelector {_POOL}")
+        return
+    if wanted not in pools:
+        yield broken(workload, f"selects pool {wanted}, which nobody renders", "keep its NodePool")
+        return
+    tolerated = {t.get("key") for t in spec.get("tolerations") or []}
+    for taint in at(pools[wanted], "spec.template.spec.taints") or []:
+        if taint["key"] not in tolerated:
+            yield broken(
+                workload, f"does not tolerate {taint['key']} of pool {wanted}", "keep its tolerations"
+            )
+
+
+def _pool_findings(pool: Manifest, classes: set[str], *, accelerated: bool) -> Iterator[Finding]:
+    spec = pool["spec"]
+    if at(spec, "template.spec.nodeClassRef.name") not in classes:
+        yield broken(pool, "names an EC2NodeClass that nobody renders", "keep it")
+    if not spec.get("limits"):
+        yield broken(pool, "may grow without end", "keep its limits")
+    if not accelerated:
+        return
+    if not at(spec, "template.spec.taints"):
+        yield broken(pool, "takes any pod", "keep the taint of its accelerator")
+    if at(spec, "disruption.consolidationPolicy") != "WhenEmpty":
+        yield broken(pool, "moves models that run", "keep consolidationPolicy WhenEmpty")
+    if at(spec, "template.spec.expireAfter") != "Never":
+        yield broken(pool, "ends nodes that serve a model", "keep expireAfter Never")
+    if not at(spec, "disruption.budgets"):
+        yield broken(pool, "may replace a tenth of its nodes at once", "keep the disruption budgets")
+
+
+def _class_findings(item: Manifest, *, settled: bool) -> Iterator[Finding]:
+    """`settled`: models run there that are not to be moved, so no new image may replace their nodes."""
+    spec = item["spec"]
+    aliases = [str(term.get("alias", "")) for term in spec.get("amiSelectorTerms") or []]
+    if settled and any(alias.endswith("@latest") for alias in aliases):
+        yield broken(item, "takes any new AMI", "pin a release of the AMI")
+    if at(spec, "metadataOptions.httpTokens") != "required":
+        yield broken(item, "answers IMDSv1", "keep httpTokens: required")
+    if at(spec, "metadataOptions.httpPutResponseHopLimit") != 1:
+        yield broken(item, "gives pods the node's credentials", "keep httpPutResponseHopLimit: 1")
+    disks = [at(disk, "ebs.encrypted") for disk in spec.get("blockDeviceMappings") or []]
+    if not disks or not all(disks):
+        yield broken(item, "has a disk that is not encrypted", "keep encrypted: true")

@@ -1,0 +1,131 @@
+"""What a rendered workload says: its pods, their containers, ports, flags, variables and volumes."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+Manifest = dict[str, Any]
+
+WORKLOADS = ("Deployment", "LeaderWorkerSet", "Job", "CronJob", "StatefulSet", "DaemonSet")
+SERVING = ("Deployment", "LeaderWorkerSet")
+DRAIN = "modelyard.dev/drain"
+"""Annotation of a pod: how its running requests end (flag, signal or wait), and their seconds, as `wait:60`."""
+
+AVAILABILITY = "modelyard.dev/availability"
+"""Annotation of a workload whose replicas may share a node: `single`, as its model file states."""
+
+NAME, INSTANCE = "app.kubernetes.io/name", "app.kubernetes.io/instance"
+MODEL = "modelyard.dev/model"
+
+
+def at(item: Mapping[str, Any], path: str) -> Any:
+    """What stands at `path` such as `spec.selector`, or None."""
+    found: Any = item
+    for part in path.split("."):
+        found = found.get(part) if isinstance(found, Mapping) else None
+    return found
+
+
+def named(item: Mapping[str, Any]) -> tuple[str | None, str]:
+    """Namespace and name."""
+    return at(item, "metadata.namespace"), str(at(item, "metadata.name"))
+
+
+def pod_templates(item: Manifest) -> list[Manifest]:
+    """Templates of a workload's pods, that of the pods which answer requests first."""
+    spec = item["spec"]
+    if item["kind"] == "LeaderWorkerSet":
+        group = spec["leaderWorkerTemplate"]
+        return [group["leaderTemplate"], group["workerTemplate"]]
+    return [(spec["jobTemplate"]["spec"] if item["kind"] == "CronJob" else spec)["template"]]
+
+
+def selects(selector: Mapping[str, str], labels: Mapping[str, str]) -> bool:
+    """Whether a label selector, which must not be empty, matches `labels`."""
+    return bool(selector) and all(labels.get(key) == value for key, value in selector.items())
+
+
+def pod_labels(workload: Manifest) -> dict[str, str]:
+    """Labels of the pods that answer requests; LeaderWorkerSet's controller adds the set's name."""
+    labels: dict[str, str] = pod_templates(workload)[0]["metadata"].get("labels") or {}
+    if workload["kind"] == "LeaderWorkerSet":
+        labels = {**labels, "leaderworkerset.sigs.k8s.io/name": workload["metadata"]["name"]}
+    return labels
+
+
+def containers(spec: Manifest) -> list[Manifest]:
+    """Init containers, sidecars among them, and containers of a pod's `spec`."""
+    return [*(spec.get("initContainers") or []), *spec["containers"]]
+
+
+def ports(workload: Manifest) -> set[str | int]:
+    """Names and numbers of the ports of the pods that answer requests."""
+    found = [p for c in containers(pod_templates(workload)[0]["spec"]) for p in c.get("ports") or []]
+    return {port[key] for port in found for key in ("name", "containerPort") if key in port}
+
+
+def is_server(workload: Manifest) -> bool:
+    """Whether it runs an engine that answers requests for a model: no job, no router."""
+    labels = at(workload, "metadata.labels") or {}
+    return workload["kind"] in SERVING and labels.get(NAME) == "model-server"
+
+
+def runs_engine(workload: Manifest) -> bool:
+    """Whether its first container is an engine with a model: a server, or a batch of requests."""
+    labels = at(workload, "metadata.labels") or {}
+    return is_server(workload) or (workload["kind"] in ("Job", "CronJob") and labels.get(NAME) == "batch")
+
+
+def flags(container: Manifest) -> dict[str, str]:
+    """Flags of the command line without dashes; a switch is "", several values are joined by blanks."""
+    found: dict[str, str] = {}
+    name = ""
+    for word in map(str, container.get("args") or []):
+        if word.startswith("--"):
+            name, _, value = word.removeprefix("--").partition("=")
+            found[name] = value
+        elif name:
+            found[name] = f"{found[name]} {word}".strip()
+    return found
+
+
+def variables(container: Manifest) -> dict[str, Any]:
+    """Environment of a container: the value, or where it comes from."""
+    return {str(v.get("name")): v.get("value", v.get("valueFrom")) for v in container.get("env") or []}
+
+
+def mount_of(container: Manifest, path: str) -> Manifest | None:
+    """The volume mount under which `path` lies, the deepest one."""
+    found = [
+        m
+        for m in container.get("volumeMounts") or []
+        if f"{path}/".startswith(f"{str(m.get('mountPath')).rstrip('/')}/")
+    ]
+    return max(found, key=lambda mount: len(mount["mountPath"]), default=None)
+
+
+def volume_of(spec: Manifest, mount: Manifest | None) -> Manifest | None:
+    """The volume that `mount` shows."""
+    if mount is None:
+        return None
+    return next((v for v in spec.get("volumes") or [] if v.get("name") == mount.get("name")), None)
+
+
+_UNITS = {"": 1, "m": 1e-3, **{f"{unit}i": 1024.0**power for power, unit in enumerate("KMGT", 1)}}
+_UNITS |= {unit: 1000.0**power for power, unit in enumerate("kMGT", 1)}
+
+
+def quantity(text: object) -> float:
+    """A Kubernetes quantity such as `2Gi` or `500m` as a number; 0 for none."""
+    word = str(text or 0)
+    number = word.rstrip("KMGTkmi")
+    try:
+        return float(number) * _UNITS.get(word[len(number) :], 0)
+    except ValueError:
+        return 0.0
+
+
+def window(probe: Mapping[str, int]) -> int:
+    """Seconds of failures until a probe acts, with Kubernetes' own defaults."""
+    return int(probe.get("periodSeconds", 10) * probe.get("failureThreshold", 3))
