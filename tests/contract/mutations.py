@@ -64,6 +64,9 @@ GROUP_WORKER = ("spec", "leaderWorkerTemplate", "workerTemplate", "spec")
 CRON_POD = ("spec", "jobTemplate", "spec", "template", "spec")
 BEHAVIOUR = ("spec", "advanced", "horizontalPodAutoscalerConfig", "behavior")
 INSTANCE = "app.kubernetes.io/instance"
+LISTENER = ("spec", "listeners", "https")
+ROUTE = ("spec", "rules", 0)
+MEMBERS = ("spec", "selector", "matchLabels")
 
 
 def server(name: str, *path: Any, value: Any = GONE) -> Mutation:
@@ -258,5 +261,32 @@ MUTATIONS = (
         (*POD, "containers", 0, "args", "--load-format"),
         GONE,
         "serving",
+    ),
+    *(
+        Mutation(name, kind, changed, path, value, "serving")
+        for name, kind, changed, path, value in (
+            ("way out of the proxy", "Gateway", "internal", (), GONE),
+            ("TLS of a gateway", "Gateway", "internal", (*LISTENER, "protocol"), "HTTP"),
+            ("certificate of a gateway", "ExternalSecret", "internal-certificate", (), GONE),
+            (
+                "routes of one namespace",
+                "Gateway",
+                "public",
+                (*LISTENER, "allowedRoutes", "namespaces", "from"),
+                "All",
+            ),
+            ("API alone", "HTTPRoute", "moe", (*ROUTE, "matches", 0, "path", "value"), "/"),
+            ("API alone, everywhere", "HTTPRoute", "moe", (*ROUTE, "matches"), GONE),
+            ("Service of a route", "HTTPRoute", "moe", (*ROUTE, "backendRefs", 0, "name"), "mo"),
+            ("port of a route", "HTTPRoute", "moe", (*ROUTE, "backendRefs", 0, "port"), 8000),
+            ("Service of the proxy", "Service", "litellm", (), GONE),
+            ("key of the proxy", "ExternalSecret", "master-key", (), GONE),
+            ("settings of the proxy", "ConfigMap", "litellm", (), GONE),
+            ("members of a pool", "InferencePool", "split", (*MEMBERS, "modelyard.dev/model"), "spilt"),
+            ("port of a pool", "InferencePool", "split", ("spec", "targetPorts", 0, "number"), 8001),
+            ("picker of a pool", "InferencePool", "split", ("spec", "endpointPickerRef", "name"), "picker"),
+            ("settings of a router", "ConfigMap", "split-router", (), GONE),
+            ("account of a router", "ServiceAccount", "split-router", (), GONE),
+        )
     ),
 )

@@ -12,6 +12,7 @@ from modelyard.manifests.networks import network_findings
 from modelyard.manifests.nodes import node_findings
 from modelyard.manifests.pod_rules import pod_findings
 from modelyard.manifests.pods import DRAIN, WORKLOADS, Manifest, at, pod_templates, selects
+from modelyard.manifests.routes import route_findings
 from modelyard.manifests.scalers import scaler_findings
 from modelyard.spec.loading import secret_value
 
@@ -33,6 +34,9 @@ _REQUIRED: dict[str, tuple[str, ...]] = {
     "PrometheusRule": ("spec.groups",),
     "PodDisruptionBudget": ("spec.selector.matchLabels",),
     "ScaledObject": ("spec.scaleTargetRef.name",),
+    "Gateway": ("spec.listeners",),
+    "HTTPRoute": ("spec.rules",),
+    "InferencePool": ("spec.selector.matchLabels",),
     "Service": ("spec.selector", "spec.ports"),
     "ServiceMonitor": ("spec.selector.matchLabels", "spec.endpoints"),
 }
@@ -50,6 +54,7 @@ def check_objects(objects: Iterable[Manifest]) -> list[Finding]:
         *reference_findings(items),
         *network_findings(items),
         *node_findings(items),
+        *route_findings(items),
         *scaler_findings(items),
     ]
     open_to_hosts = {i["metadata"]["name"] for i in items if i["kind"] == "Namespace" and _privileged(i)}
