@@ -14,7 +14,7 @@ from modelyard.findings import Severity
 from modelyard.k8s.patches import apply_patches, merge
 from modelyard.manifests.rules import check_objects
 from modelyard.planning import Plan, plan
-from modelyard.spec.model import Patch
+from modelyard.spec.operation import Patch
 from tests.contract.conftest import Tree, folders_of
 
 Manifest = dict[str, Any]

@@ -117,7 +117,11 @@ def test_another_engine_accelerator_setting_or_revision_compiles_into_another_fo
 
 @pytest.mark.parametrize(
     "changes",
-    [{"replicas": {"min": 2, "max": 4}}, {"availability": "single"}, {"access": {"allowFrom": [{"namespace": "apps"}]}}],
+    [
+        {"replicas": {"min": 2, "max": 4}},
+        {"availability": "single"},
+        {"access": {"allowFrom": [{"namespace": "apps"}]}},
+    ],
 )
 def test_what_changes_nothing_that_is_compiled_keeps_the_folder(changes: dict[str, Any]) -> None:
     changed = only(a_model(**changes))

@@ -27,7 +27,9 @@ from modelyard.k8s import ModelServer, write_tree
 from modelyard.k8s.tree import objects_of
 from modelyard.planning import plan
 from modelyard.spec import Catalogue, Environment, Model, Pool
-from modelyard.spec.model import Accelerator, Replicas, Weights
+from modelyard.spec.engine import Accelerator
+from modelyard.spec.operation import Replicas
+from modelyard.spec.weights import Weights
 
 app = cdk.App(outdir="cdk.out")
 stack = cdk.Stack(app, "Team")

@@ -34,7 +34,7 @@ from modelyard.hardware import instance_types
 from modelyard.planning.requests import known_architecture
 from modelyard.planning.sizing import Size, Sizing, size_model
 from modelyard.spec import Model, load_catalogue
-from modelyard.spec.model import LEAST_MAX_MODEL_LEN
+from modelyard.spec.engine import LEAST_MAX_MODEL_LEN
 
 _REGION = "us-east-2"  # the one US region that offers every accelerator
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import Any
 
-from modelyard.spec.model import Patch
+from modelyard.spec.operation import Patch
 
 
 def merge(target: Any, patch: Any) -> Any:

@@ -8,7 +8,7 @@ from modelyard.engines import Ranks, ServeSettings
 from modelyard.k8s.weights import LOCAL_PATH, weights_path
 from modelyard.planning import ModelPlan
 from modelyard.planning.requests import images_per_prompt
-from modelyard.spec.model import SpeculativeDecoding
+from modelyard.spec.weights import SpeculativeDecoding
 
 PORT = 8000
 ENGINE_PORT = 8200

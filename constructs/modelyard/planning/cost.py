@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from modelyard.hardware import InstanceType
 from modelyard.planning.placement import Placement
 from modelyard.spec.environment import CapacityType, Pool
-from modelyard.spec.model import Replicas
+from modelyard.spec.operation import Replicas
 
 
 @dataclass(frozen=True)

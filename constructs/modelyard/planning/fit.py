@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from modelyard.findings import Finding, Severity
 from modelyard.hardware import Memory
 from modelyard.planning.memory import MemoryLedger
-from modelyard.spec.model import LEAST_MAX_MODEL_LEN
+from modelyard.spec.engine import LEAST_MAX_MODEL_LEN
 
 _LEAST_UTILIZATION = 0.3
 

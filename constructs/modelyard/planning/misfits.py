@@ -12,7 +12,8 @@ from modelyard.planning.llama_server import cpu_ledger, longest_context, offload
 from modelyard.planning.memory import MemoryLedger, memory_ledger
 from modelyard.planning.parallelism import Parallelism, split_problem
 from modelyard.planning.requests import engine_for, memory_request
-from modelyard.spec.model import LEAST_MAX_MODEL_LEN, Model
+from modelyard.spec.engine import LEAST_MAX_MODEL_LEN
+from modelyard.spec.model import Model
 
 LEAST_LENGTH = 2048
 """What a length should be at the least, in tokens, to be of use."""

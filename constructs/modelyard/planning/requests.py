@@ -15,7 +15,9 @@ from modelyard.planning.capability import runs_on
 from modelyard.planning.drafts import draft_head, draft_memory
 from modelyard.planning.memory import NOTHING, MemoryLedger, MemoryRequest, memory_ledger
 from modelyard.planning.parallelism import Parallelism
-from modelyard.spec.model import Engine, Model, Weights
+from modelyard.spec.engine import Engine
+from modelyard.spec.model import Model
+from modelyard.spec.weights import Weights
 
 LEAST_TOKENS_OF_A_SEQUENCE = 512
 """Prompt and answer of a short exchange. A full batch whose sequences cannot even hold that is preempted all the time."""

@@ -28,7 +28,8 @@ from modelyard.planning.requests import (
     with_sustainable_batch,
 )
 from modelyard.planning.topology import Topology, topology
-from modelyard.spec.model import LEAST_MAX_MODEL_LEN, Model
+from modelyard.spec.engine import LEAST_MAX_MODEL_LEN
+from modelyard.spec.model import Model
 
 
 @dataclass(frozen=True)

@@ -10,7 +10,7 @@ from modelyard.planning.admission import PodRequest
 from modelyard.planning.placement import Placement
 from modelyard.planning.serving import Serving
 from modelyard.planning.weights import checkpoint_size
-from modelyard.spec.model import CacheStrategy
+from modelyard.spec.weights import CacheStrategy
 
 
 @dataclass(frozen=True)

@@ -7,7 +7,7 @@ from typing import Annotated, Literal, Self
 from pydantic import Field, field_validator, model_validator
 
 from modelyard.spec.document import DNS_LABEL, Document, ObjectName, SecretName
-from modelyard.spec.model import Access, AllowedClients, Availability, Replicas, Scaling
+from modelyard.spec.operation import Access, AllowedClients, Availability, Replicas, Scaling
 
 CapacityType = Literal["reserved", "on-demand", "spot"]
 RoleArn = Annotated[str, Field(pattern=r"^arn:aws[a-z-]*:iam::\d{12}:(role|user)/.+$")]

@@ -1,0 +1,157 @@
+"""What computes a model: the engine with its features, and the accelerators below it."""
+
+from __future__ import annotations
+
+import re
+from typing import Annotated, Any, Literal
+
+from pydantic import BeforeValidator, Field, field_validator
+
+from modelyard.spec.document import (
+    DNS_LABEL,
+    Document,
+)
+
+NO_ACCELERATOR = "none"
+"""What a model file writes as `accelerator` to be served by CPUs."""
+# Set by the server's pod, or read by vLLM as something else than people mean (VLLM_PORT is not the API's port).
+_RESERVED_ENV = re.compile(
+    r"HOME|USER|TMPDIR|XDG_.*|HF_.*|HUGGING_FACE_HUB_TOKEN|VLLM_(PORT|HOST_IP|API_KEY|CACHE_ROOT)"
+    r"|TRITON_CACHE_DIR|TORCHINDUCTOR_CACHE_DIR|FLASHINFER_WORKSPACE_BASE"
+)
+
+LEAST_MAX_MODEL_LEN = 256
+"""The shortest `maxModelLen` that a file may state, and that a fix proposes, in tokens."""
+
+
+class Accelerator(Document):
+    """Accelerators of one replica."""
+
+    type: Annotated[str, Field(pattern=DNS_LABEL)]
+    """Accelerator name such as l40s, h100 or trn2, `auto` for the cheapest that fits, or `none` for CPUs."""
+    count: Annotated[int, Field(ge=1, le=64)] | None = None
+    """Accelerators a replica, or vCPU of `none`; default 1 (8 vCPU), or what `auto` finds. More than a node has are
+    spread over nodes."""
+
+
+class ParallelismSettings(Document):
+    """How a replica is split, where the plan's own choice is not wanted: tensor × pipeline × data is the count of
+    accelerators."""
+
+    tensor: Annotated[int, Field(ge=1, le=64)] | None = None
+    """Slices of every layer; default: all accelerators of a node."""
+    pipeline: Annotated[int, Field(ge=1, le=16)] | None = None
+    """Groups of layers; default: one a node."""
+    data: Annotated[int, Field(ge=1, le=64)] = 1
+    """Copies of attention that share the experts of a mixture-of-experts model."""
+    expert: bool = False
+    """Deal out whole experts instead of slices of all."""
+
+
+class Engine(Document):
+    """The inference engine and the settings that the plan derives unless they are given here."""
+
+    name: Literal["auto", "vllm", "vllm-neuron", "llama-server", "sglang", "triton"] = "auto"
+    """`auto`: vLLM on NVIDIA GPUs, vLLM Neuron on Trainium, llama-server for GGUF and on CPUs."""
+    backend: Literal["vllm", "tensorrtllm"] | None = None
+    """Backend of `triton`; default vllm."""
+    version: Annotated[str, Field(pattern=r"^(\d+\.\d+(\.\d+)?|b\d+)$")] | None = None
+    """Engine release; default: the newest one that Modelyard knows."""
+    max_model_len: Annotated[int, Field(ge=LEAST_MAX_MODEL_LEN)] | None = None
+    """Longest prompt plus answer, in tokens; default: the longest that fits, up to the model's own limit."""
+    concurrency: Annotated[int, Field(ge=1)] = 1
+    """Requests of full length that must fit into the KV cache at once."""
+    max_num_seqs: Annotated[int, Field(ge=1)] | None = None
+    """Most sequences in a batch; default: the engine's."""
+    max_num_batched_tokens: Annotated[int, Field(ge=256)] | None = None
+    """Most tokens in a batch; default: the engine's."""
+    gpu_memory_utilization: Annotated[float, Field(ge=0.3, le=0.95)] = 0.9
+    """Share of the accelerator's memory for weights, activations and KV cache."""
+    dtype: Literal["auto", "bfloat16", "float16"] = "auto"
+    kv_cache_dtype: Literal["auto", "fp8"] = "auto"
+    """`fp8` halves the KV cache."""
+    quantization: Literal["auto", "fp8", "int8"] = "auto"
+    """Quantize a 16-bit checkpoint while it is loaded; `auto` takes the checkpoint as it is (fp8, awq, gptq, int8,
+    mxfp4, …)."""
+    gpu_layers: Annotated[int, Field(ge=0)] | None = None
+    """llama-server: layers on the GPU; default: as many as fit."""
+    enforce_eager: bool = False
+    """Run without CUDA graphs: slower, less memory."""
+    args: dict[str, Any] = Field(default_factory=dict)
+    """Further flags of the engine in kebab-case, without dashes; checked against the release's flag table."""
+    env: dict[Annotated[str, Field(pattern=r"^[A-Z][A-Z0-9_]*$")], str] = Field(default_factory=dict)
+    """Environment variables of the server."""
+
+    @field_validator("env")
+    @classmethod
+    def _not_the_pods_own(cls, value: dict[str, str]) -> dict[str, str]:
+        taken = [name for name in value if _RESERVED_ENV.fullmatch(name)]
+        if taken:
+            raise ValueError(f"{', '.join(taken)} cannot be set here: the server's pod needs it for itself")
+        return value
+
+    @field_validator("args")
+    @classmethod
+    def _kebab_case(cls, value: dict[str, Any]) -> dict[str, Any]:
+        wrong = [key for key in value if key.startswith("-") or "_" in key]
+        if wrong:
+            raise ValueError(
+                f"flags are written without dashes in front and in kebab-case, got {', '.join(wrong)}"
+            )
+        return value
+
+
+class KvOffload(Document):
+    """A second tier of the KV cache."""
+
+    size_gib: Annotated[int, Field(ge=1, le=4096)]
+    """GiB of the node's memory, over all GPUs of a replica."""
+    backend: Literal["native", "lmcache"] = "native"
+    """`lmcache` keeps it in LMCache's local CPU store, which other replicas cannot read either."""
+
+
+_SIZE = re.compile(r"^(\d+)Gi$")
+
+
+def _parse_kv_offload(value: object) -> object:
+    if not isinstance(value, str):
+        return value
+    if not (match := _SIZE.match(value)):
+        raise ValueError(f"must be a size in GiB such as 64Gi, got {value}")
+    return {"sizeGib": int(match[1])}
+
+
+class Features(Document):
+    """What the endpoint offers beyond plain completion."""
+
+    tools: bool = False
+    """Tool calls, with the parser of the model's family."""
+    reasoning: bool = False
+    """Reasoning split from the answer, with the parser of the model's family."""
+    prefix_caching: bool = True
+    """Reuse the KV cache of shared prompt prefixes."""
+    images_per_prompt: Annotated[int, Field(ge=0, le=64)] | None = None
+    """Images in one prompt of a vision model; default 1."""
+    videos_per_prompt: Annotated[int, Field(ge=0, le=16)] | None = None
+    """Videos in one prompt of a vision model; default 0."""
+    structured_outputs: Literal["auto", "xgrammar", "guidance", "outlines", "lm-format-enforcer"] = "auto"
+    """Grammar backend for JSON schemas and regular expressions; `auto` lets the engine choose for each request."""
+    kv_offload: Annotated[
+        KvOffload | None, BeforeValidator(_parse_kv_offload, json_schema_input_type=KvOffload | str | None)
+    ] = None
+    """Keep KV blocks that leave the GPU in the node's memory: a size such as `64Gi` in short."""
+    sleep: bool = False
+    """vLLM's sleep mode: opens endpoints without a key that free the GPU's memory; never in a strict environment."""
+
+
+def _parse_engine(value: object) -> object:
+    return {"name": value} if isinstance(value, str) else value
+
+
+def _parse_accelerator(value: object) -> object:
+    if not isinstance(value, str):
+        return value
+    name, colon, count = value.partition(":")
+    if colon and not count.isdigit():
+        raise ValueError(f"must be NAME or NAME:COUNT such as l40s:4, got {value}")
+    return {"type": name, "count": int(count)} if colon else {"type": name}

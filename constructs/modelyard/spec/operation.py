@@ -1,0 +1,180 @@
+"""How a model is run: replicas, scaling, access, caches, and what is promised of it."""
+
+from __future__ import annotations
+
+from typing import Annotated, Any, Literal, Self
+
+from pydantic import BeforeValidator, Field, model_validator
+
+from modelyard.spec.document import (
+    DNS_LABEL,
+    Budget,
+    Document,
+    Latency,
+    Seconds,
+    SecretName,
+    Share,
+)
+from modelyard.spec.weights import CacheStrategy
+
+Availability = Literal["zonal", "single"]
+_BATCH_FILE = r"^efs://batches(/[\w.-]+)+$"
+
+
+class Owner(Document):
+    """Who answers for the model and who pays."""
+
+    team: Annotated[str, Field(pattern=r"^[A-Za-z0-9]([\w.-]{0,61}[A-Za-z0-9])?$")]
+    cost_center: Annotated[str, Field(pattern=r"^[A-Za-z0-9]([\w.-]{0,61}[A-Za-z0-9])?$")] | None = None
+    contact: str | None = None
+
+
+class Replicas(Document):
+    """How many copies serve."""
+
+    min: Annotated[int, Field(ge=0, le=500)]
+    max: Annotated[int, Field(ge=1, le=500)]
+
+    @model_validator(mode="after")
+    def _ordered(self) -> Self:
+        if self.min > self.max:
+            raise ValueError(f"min must not exceed max, got min {self.min} and max {self.max}")
+        return self
+
+
+def _parse_replicas(value: object) -> object:
+    return {"min": value, "max": value} if isinstance(value, int) and not isinstance(value, bool) else value
+
+
+_CRON = r"^(\S+\s+){4}\S+$"
+
+
+class Hours(Document):
+    """Times at which replicas are kept, such as office hours."""
+
+    start: Annotated[str, Field(pattern=_CRON)]
+    """Cron expression of the beginning, five fields."""
+    end: Annotated[str, Field(pattern=_CRON)]
+    """Cron expression of the end."""
+    timezone: Annotated[str, Field(pattern=r"^[A-Za-z_]+(/[A-Za-z_+-]+[0-9]*)*$")] = "UTC"
+    """IANA name of the time zone."""
+    replicas: Annotated[int, Field(ge=1, le=500)] = 1
+    """Replicas in that time, at the least."""
+
+
+class Scaling(Document):
+    """When replicas are added and removed; needs `replicas` with min < max and KEDA in the cluster."""
+
+    metric: Literal["waiting", "kv-cache"] = "waiting"
+    """`waiting`: requests queued per replica; `kv-cache`: percent of the KV cache in use."""
+    target: Annotated[int, Field(ge=1, le=1000)] = 5
+    """Requests or percent at which another replica is added."""
+    scale_down_after: Seconds = 600
+    """Quiet time before a replica is removed; never less than the start-up budget."""
+    schedule: tuple[Hours, ...] = ()
+    """Hours in which replicas are kept whatever the load is: what wakes a model that scales to zero."""
+    activator: Literal["gateway"] | None = None
+    """What wakes a model that scales to zero: `gateway`, requests for it at the environment's LiteLLM gateway."""
+
+
+class Rollout(Document):
+    strategy: Literal["auto", "surge", "in-place"] = "auto"
+    """`surge` starts the new replica first, `in-place` frees its accelerator first; `auto` asks the pool."""
+
+
+class Startup(Document):
+    budget: Budget = None
+    """Time a replica may take until it answers, such as 20m; `auto` derives it from size, throughput and compilation."""
+
+
+class AllowedClients(Document):
+    """Pods that may call the endpoint."""
+
+    namespace: Annotated[str, Field(pattern=DNS_LABEL)]
+    pod_labels: dict[str, str] = Field(default_factory=dict)
+    """Further restriction; default: every pod of the namespace."""
+
+
+class Access(Document):
+    """Who may call the endpoint."""
+
+    exposure: Literal["cluster", "internal", "public"] = "cluster"
+    """`cluster`: pods alone; `internal` and `public`: the environment's gateway of that name, TLS and `/v1/*` alone."""
+    host: (
+        Annotated[str, Field(pattern=r"^[a-z0-9]([a-z0-9-]*[a-z0-9])?(\.[a-z0-9]([a-z0-9-]*[a-z0-9])?)+$")]
+        | None
+    ) = None
+    """Host name at the gateway; default: the model's name under the gateway's domain."""
+    allow_from: tuple[AllowedClients, ...] = ()
+    """Default: pods of the model's own namespace."""
+    api_key: SecretName | None = None
+    """Logical name of the secret with the API key that clients must send."""
+
+
+class Disaggregation(Document):
+    """Replicas that only read prompts, apart from those that generate: neither holds up the other."""
+
+    prefill: Annotated[Replicas, BeforeValidator(_parse_replicas, json_schema_input_type=Replicas | int)]
+    """Replicas that read prompts; `replicas` are those that generate."""
+    threshold: Annotated[int, Field(ge=0)] = 256
+    """Prompt tokens not in the cache from which a request goes to a prefill replica first."""
+
+
+class Batch(Document):
+    """A job over a file of requests (vLLM's run-batch) instead of an endpoint."""
+
+    input: Annotated[str, Field(pattern=_BATCH_FILE)]
+    """Requests in OpenAI's batch format, one a line: a file below `efs://batches/` in the shared cache."""
+    output: Annotated[str, Field(pattern=_BATCH_FILE)]
+    """Where the answers go: another file there."""
+    schedule: Annotated[str, Field(pattern=_CRON)] | None = None
+    """Cron expression of a recurring run; default: once for each version of the job."""
+    deadline: Seconds = 6 * 3600
+    """Time after which a run is stopped, loading included."""
+
+
+class ModelCacheSettings(Document):
+    """How servers get at the weights."""
+
+    strategy: CacheStrategy
+    """`efs`: read from the shared cache; `s3-stream`: streamed from the weights' bucket into the GPU; `nvme`: copied to the
+    node's own disk first."""
+
+
+def _parse_cache(value: object) -> object:
+    return {"strategy": value} if isinstance(value, str) else value
+
+
+class ServiceLevels(Document):
+    """What callers may rely on; each one that is stated brings an alert on the rate at which its budget burns."""
+
+    ttft_p95: Latency | None = None
+    """Time to the first token of 95 % of requests, such as 800ms."""
+    itl_p95: Latency | None = None
+    """Time between two tokens, 95 % of all gaps, such as 50ms."""
+    e2e_p95: Annotated[Latency | None, Field(alias="e2eP95")] = None
+    """Time to the whole answer of 95 % of requests, such as 20s."""
+    error_rate: Annotated[Share, Field(gt=0, le=0.05)] | None = None
+    """Most requests that may fail, such as 0.5%. Above 5% an alert on fourteen times the rate could hardly fire."""
+
+
+class Observability(Document):
+    """How the model is watched."""
+
+    scrape_interval: Seconds = 15
+    """Time between two readings of the metrics."""
+    slo: ServiceLevels = ServiceLevels()
+    """Service levels; default: none, and so no alert on latency or errors. Dashboards show them all the same."""
+    dashboard: bool = True
+    """Render a Grafana dashboard of this model."""
+    tracing: bool = False
+    """Send OpenTelemetry traces to the environment's `monitoring.otlpEndpoint`."""
+
+
+class Patch(Document):
+    """A last resort: a merge over one rendered object, checked afterwards like everything else."""
+
+    kind: str
+    """Kind of the object to change."""
+    merge: dict[str, Any]
+    """RFC 7386 merge patch."""

@@ -1,0 +1,139 @@
+"""What a model is made of: its weights, adapters, and what drafts its tokens."""
+
+from __future__ import annotations
+
+import re
+from typing import Annotated, Any, Literal, Self
+
+from pydantic import BeforeValidator, Field, model_validator
+
+from modelyard.spec.document import (
+    Document,
+    ObjectName,
+    SecretName,
+)
+
+Task = Literal["generate", "embed", "rerank"]
+CacheStrategy = Literal["efs", "s3-stream", "nvme"]
+
+_S3_URI = r"s3://[a-z0-9][a-z0-9.-]{1,61}[a-z0-9](/[\w.=-]+)*"
+_EFS_URI = r"efs://[\w.-]+(/[\w.-]+)*"
+_URI = rf"^(hf://[\w.-]+/[\w.-]+|{_EFS_URI}|{_S3_URI})$"
+_COMMIT = re.compile(r"^[0-9a-f]{40}$")
+
+
+class RemoteCode(Document):
+    """The permission to run code from the model's repository, with the reason for it."""
+
+    reason: Annotated[str, Field(min_length=10)]
+
+
+ConfigJson = Annotated[
+    dict[str, Any], BeforeValidator(lambda value: value, json_schema_input_type=dict[str, Any] | str)
+]
+"""A config.json; in a model file also the path to one."""
+
+
+class Weights(Document):
+    """Where the weights come from."""
+
+    uri: Annotated[str, Field(pattern=_URI)]
+    """`hf://ORG/REPO`; `efs://PATH` for weights that are already in the shared cache, `s3://BUCKET/PREFIX` for weights
+    that are streamed from a bucket of yours."""
+    revision: Annotated[str, Field(pattern=r"^[\w./-]{1,80}$")] = "main"
+    """Branch, tag or 40-digit commit of a Hugging Face repository."""
+    file: Annotated[str, Field(pattern=r"^[\w.-]+(/[\w.-]+)*\.gguf$")] | None = None
+    """The GGUF file in a repository that holds several; of a split model the first part."""
+    architecture: str | None = None
+    """Hugging Face id whose architecture facts apply, when the uri is not one that the table knows (always for GGUF)."""
+    config: ConfigJson | None = None
+    """The checkpoint's config.json, for an architecture that no table knows; a path is relative to the model file."""
+    served_names: tuple[Annotated[str, Field(min_length=1)], ...] = ()
+    """Names under which clients ask for the model; default: the Hugging Face id and the model's name."""
+    auth: SecretName | None = None
+    """Logical name of the secret with the Hugging Face token; default: `hf-token` for gated repositories."""
+    trust_remote_code: RemoteCode | None = None
+    """Run Python from the repository; needs a reason and a revision that is a commit."""
+
+    @property
+    def repository(self) -> str:
+        """The uri without its scheme."""
+        return self.uri.split("://", 1)[1]
+
+    @property
+    def scheme(self) -> str:
+        return self.uri.split("://", 1)[0]
+
+    @model_validator(mode="after")
+    def _one_source_of_facts(self) -> Self:
+        if self.architecture and self.config is not None:
+            raise ValueError("give one of architecture and config")
+        return self
+
+    @model_validator(mode="after")
+    def _remote_code_is_pinned(self) -> Self:
+        if self.trust_remote_code and not _COMMIT.match(self.revision):
+            raise ValueError(
+                f"trustRemoteCode needs a revision that is a 40-digit commit, got {self.revision}"
+            )
+        return self
+
+
+class Adapter(Document):
+    """A LoRA adapter served beside the base model."""
+
+    name: ObjectName
+    uri: Annotated[str, Field(pattern=r"^hf://[\w.-]+/[\w.-]+$")]
+    revision: Annotated[str, Field(pattern=r"^[\w./-]{1,80}$")] = "main"
+    rank: Literal[1, 8, 16, 32, 64, 128, 256, 320, 512] = 16
+    """Rank of the adapter's matrices."""
+
+
+class DraftModel(Document):
+    """Weights that draft for the model."""
+
+    uri: Annotated[str, Field(pattern=r"^hf://[\w.-]+/[\w.-]+$")]
+    revision: Annotated[str, Field(pattern=r"^[\w./-]{1,80}$")] = "main"
+    architecture: str | None = None
+    """Hugging Face id whose architecture facts apply, when the uri is not one that the table knows."""
+    config: ConfigJson | None = None
+    """The draft's config.json, as `model.config`."""
+
+    @property
+    def repository(self) -> str:
+        """The uri without its scheme."""
+        return self.uri.split("://", 1)[1]
+
+
+def _parse_draft(value: object) -> object:
+    return {"uri": value} if isinstance(value, str) else value
+
+
+class SpeculativeDecoding(Document):
+    """Draft tokens that the model only verifies."""
+
+    method: Literal["ngram", "draft", "mtp", "eagle", "eagle3"] = "ngram"
+    """`ngram` drafts from the prompt, `mtp` with layers that the checkpoint brings, `draft` with a small model of the same
+    vocabulary, `eagle` and `eagle3` with a head trained for the model."""
+    model: Annotated[
+        DraftModel | None, BeforeValidator(_parse_draft, json_schema_input_type=DraftModel | str | None)
+    ] = None
+    """What drafts, for `draft`, `eagle` and `eagle3`: `hf://ORG/REPO` in short."""
+    tokens: Annotated[int, Field(ge=1, le=16)] = 5
+    """Tokens drafted a step."""
+    prompt_lookup_max: Annotated[int, Field(ge=1, le=16)] = 4
+    """Longest piece of the prompt that `ngram` looks up, in tokens."""
+
+    @model_validator(mode="after")
+    def _a_model_where_one_drafts(self) -> Self:
+        if (self.model is not None) != (self.method in ("draft", "eagle", "eagle3")):
+            raise ValueError(
+                f"method {self.method} needs a model"
+                if self.model is None
+                else f"method {self.method} takes no model"
+            )
+        return self
+
+
+def _parse_weights(value: object) -> object:
+    return {"uri": value} if isinstance(value, str) else value
