@@ -1,7 +1,7 @@
 """The rendered tree for a cluster without accelerators: every engine is llm-d's simulator, on a fraction of a CPU.
 
 Services, policies, monitors, probes, budgets and scalers stay as they are, so that they can be tried out. What belongs to AWS
-or to accelerators goes: nodes, the shared cache, secrets and what needs them, downloads, add-ons.
+or to accelerators goes: nodes, the shared cache, secrets and what needs them, gateways, downloads, add-ons.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ _FOLDERS = re.compile(r"addons|argocd|checks/.*|models/_.*")
 _NO_NEED = frozenset(
     {
         *("NodePool", "EC2NodeClass", "StorageClass", "PersistentVolume", "PersistentVolumeClaim"),
-        *("ClusterSecretStore", "ExternalSecret", "DaemonSet", "PodMonitor"),
+        *("ClusterSecretStore", "ExternalSecret", "Gateway", "HTTPRoute", "DaemonSet", "PodMonitor"),
     }
 )
 _WRITABLE = {"name": "tmp", "mountPath": "/tmp"}
