@@ -3,7 +3,7 @@
 The chart is made of the objects that Modelyard renders for one model, its name a value, so that both write the same. Helm
 fills in names and nothing else; Modelyard reads the specs, plans, and checks every object against every other one.
 
-`bench_render.py COUNT` is one run of Modelyard in a fresh process.
+`bench_render.py COUNT FOLDER` is one run of Modelyard in a fresh process.
 """
 
 from __future__ import annotations
@@ -63,13 +63,12 @@ def planned(count: int) -> Plan:
     return found
 
 
-def rendering(count: int) -> int:
-    """Plan `count` models, check their objects and write them; how many objects that are."""
+def rendering(count: int, out: Path) -> int:
+    """Plan `count` models, check their objects and write them below `out`; how many objects that are."""
     folders = environment_objects(planned(count))
     items = [item for objects in folders.values() for item in objects]
     assert check_objects(items) == []
-    with tempfile.TemporaryDirectory() as out:
-        write_tree(Path(out), folders)
+    write_tree(out, folders)
     return len(items)
 
 
@@ -134,7 +133,7 @@ def templating(folder: Path, count: int) -> Spent:
 
 def main() -> None:
     if len(sys.argv) > 1:
-        print(rendering(int(sys.argv[1])))
+        print(rendering(int(sys.argv[1]), Path(sys.argv[2])))
         return
     print(
         f"\n{'wall s':>6} {'CPU s':>6} {'models':>6} {'objects':>7} {'ms each':>7}  quickest of {RUNS} runs"
@@ -144,7 +143,9 @@ def main() -> None:
         folder = Path(place) / "chart"
         per_model = chart(folder)
         for count in SIZES:
-            runs = [spent([sys.executable, __file__, str(count)]) for _ in range(RUNS)]
+            runs = [
+                spent([sys.executable, __file__, str(count), f"{place}/{count}-{run}"]) for run in range(RUNS)
+            ]
             ours, objects = min(run for run, _ in runs), int(runs[0][1])
             theirs = min(templating(folder, count) for _ in range(RUNS))
             for name, took, made in (("modelyard", ours, objects), ("helm", theirs, count * per_model)):

@@ -1,11 +1,11 @@
-"""Chart of the jobs that ask one model after it was delivered."""
+"""Charts of the jobs that ask a model after it was delivered, and of what they all run."""
 
 from __future__ import annotations
 
 from cdk8s import Chart
 from constructs import Construct
 
-from modelyard.k8s import BenchJob, SmokeJob
+from modelyard.k8s import BenchJob, ClientPrograms, SmokeJob
 from modelyard.planning import ModelPlan
 from modelyard.spec import Environment
 
@@ -19,3 +19,9 @@ class ChecksChart(Chart):
             SmokeJob(self, "Smoke", plan=plan, environment=environment)
         if environment.checks.bench:
             BenchJob(self, "Bench", plan=plan, environment=environment)
+
+
+class ProgramsChart(Chart):
+    def __init__(self, scope: Construct, construct_id: str, *, environment: Environment) -> None:
+        super().__init__(scope, construct_id, disable_resource_name_hashes=True)
+        ClientPrograms(self, "Programs", environment=environment)

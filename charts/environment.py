@@ -13,7 +13,7 @@ from cdk8s import App, Chart
 
 from charts.addons import AddonsChart
 from charts.argocd import ArgoChart
-from charts.checks import ChecksChart
+from charts.checks import ChecksChart, ProgramsChart
 from charts.litellm import LiteLlmChart
 from charts.model import ModelChart
 from charts.monitoring import MonitoringChart
@@ -31,6 +31,9 @@ WEIGHTS = "models/_weights"
 
 LITELLM = "models/_litellm"
 """Folder of the proxy in front of all models."""
+
+PROGRAMS = "checks/_programs"
+"""Folder of what the jobs of all models run."""
 
 Objects = list[dict[str, Any]]
 
@@ -97,6 +100,8 @@ def environment_objects(plan: Plan) -> dict[str, Objects]:
             folders[f"checks/{name}"] = _objects(
                 partial(ChecksChart, app, f"checks-{name}", plan=answering, environment=environment)
             )
+    if any(folder.startswith("checks/") for folder in folders):
+        folders[PROGRAMS] = _objects(lambda: ProgramsChart(app, "programs", environment=environment))
     if findings:
         raise RenderError(findings)
     return folders

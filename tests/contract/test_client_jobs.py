@@ -14,7 +14,7 @@ import cdk8s
 import pytest
 
 from charts import environment_objects
-from modelyard.k8s import BenchJob, SmokeJob
+from modelyard.k8s import BenchJob, ClientPrograms, SmokeJob
 from modelyard.k8s.client_jobs import LLMETER, MOUNT_PATH, OPENAI, START_SCRIPT
 from modelyard.spec import Environment
 from tests.contract.conftest import ROOT, Tree
@@ -52,11 +52,13 @@ LWS_NAME = "leaderworkerset.sigs.k8s.io/name"
 def job_of(
     kind: type[SmokeJob | BenchJob], *, delivery: str = "flux", **model: Any
 ) -> dict[str, dict[str, Any]]:
-    environment = an_environment(secrets={"clients": "lab/clients"})
+    checks = {"smoke": kind is SmokeJob, "bench": kind is BenchJob}
+    environment = an_environment(secrets={"clients": "lab/clients"}, checks=checks)
     environment = environment.model_copy(update={"delivery": delivery})
     [plan] = a_plan(a_model(**model), environment=environment).models
     chart = cdk8s.Testing.chart()
     kind(chart, "Check", plan=plan, environment=environment)
+    ClientPrograms(chart, "Programs", environment=environment)
     return {item["kind"]: item for item in cdk8s.Testing.synth(chart)}
 
 
@@ -74,10 +76,11 @@ def test_every_model_with_a_replica_has_its_smoke_job(each: Tree) -> None:
 
 def test_a_job_finds_its_program_and_its_name(each: Tree) -> None:
     programs = {item["metadata"]["name"]: item for item in each.of("ConfigMap")}
+    assert sum("-program-" in name for name in programs) == len({value(job, "PROGRAM") for job in jobs(each)})
     for job in jobs(each):
         program, _ = job["spec"]["template"]["spec"]["volumes"]
         found = programs[program["configMap"]["name"]]
-        assert found["metadata"]["name"] == job["metadata"]["name"]
+        assert found["immutable"] is True
         assert {item["key"] for item in program["configMap"]["items"]} == set(found["data"])
         assert "${" not in json.dumps([job, found])  # Flux would take it for a variable
 

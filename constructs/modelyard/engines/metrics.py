@@ -188,6 +188,7 @@ def _page(name: str) -> Metrics:
     )
 
 
+@cache
 def _table(name: str) -> dict[str, Any]:
     folder = files("modelyard.engines").joinpath("data", "metrics")
     recorded = folder.joinpath(f"{name}.json")  # written from a real page

@@ -2,7 +2,7 @@
 
 from modelyard.k8s.accelerator_pool import AcceleratorPool
 from modelyard.k8s.argocd import ArgoApplication
-from modelyard.k8s.client_jobs import BenchJob, SmokeJob
+from modelyard.k8s.client_jobs import BenchJob, ClientPrograms, SmokeJob
 from modelyard.k8s.general_pool import GeneralPool
 from modelyard.k8s.helm_addon import HelmAddon
 from modelyard.k8s.model_cache import SharedModelCache
@@ -17,6 +17,7 @@ __all__ = [
     "AcceleratorPool",
     "ArgoApplication",
     "BenchJob",
+    "ClientPrograms",
     "GeneralPool",
     "HelmAddon",
     "ModelNamespace",

@@ -9,7 +9,9 @@ from __future__ import annotations
 import hashlib
 import json
 from collections.abc import Mapping
+from functools import cache
 from importlib.resources import files
+from types import MappingProxyType
 from typing import Any, ClassVar, Final
 
 from constructs import Construct
@@ -17,7 +19,7 @@ from constructs import Construct
 from modelyard.clients.bench import CONCURRENCY, settings_json
 from modelyard.clients.load import Workload
 from modelyard.clients.promises import bounds, expectations
-from modelyard.k8s.labels import model_annotations, model_labels
+from modelyard.k8s.labels import model_annotations, model_labels, platform_labels
 from modelyard.k8s.manifest import manifest
 from modelyard.k8s.model_namespace import PRIORITY_CLASS
 from modelyard.k8s.pod_security import container_security_context, pod_security_context
@@ -46,18 +48,19 @@ runpy.run_module(os.environ["PROGRAM"], run_name="__main__")
 """
 
 
-def program_files(modules: tuple[str, ...]) -> dict[str, str]:
+@cache
+def program_files(modules: tuple[str, ...]) -> Mapping[str, str]:
     """Path to source: modules of `modelyard.clients`, in packages of their own name."""
     package = files("modelyard.clients")
     sources = {
         f"modelyard/clients/{name}.py": package.joinpath(f"{name}.py").read_text(encoding="utf-8")
         for name in ("__init__", *modules)
     }
-    return {"modelyard/__init__.py": "", **sources}
+    return MappingProxyType({"modelyard/__init__.py": "", **sources})
 
 
 class _ClientJob(Construct):
-    """A ConfigMap with the program, and the Job that runs it."""
+    """A Job that runs a program; the environment's `ClientPrograms` has it."""
 
     kind: ClassVar[str]
     modules: ClassVar[tuple[str, ...]]
@@ -72,9 +75,7 @@ class _ClientJob(Construct):
     ) -> None:
         super().__init__(scope, construct_id)
         labels = model_labels(plan, environment.name, component=ENDPOINT_CHECK)
-        sources = program_files(self.modules)
-        data = {path.replace("/", "."): text for path, text in sources.items()}
-        pod = self._pod(plan, environment, sources)
+        pod = self._pod(plan, environment)
         server = server_pod(
             plan,
             environment=environment.name,
@@ -82,19 +83,8 @@ class _ClientJob(Construct):
             do_not_disrupt=environment.strict,
         )
         patches = [patch.model_dump(mode="json") for patch in plan.model.patches]
-        name = f"{plan.name}-{self.kind}-{_digest([data, pod, server, patches])}"
-        pod["volumes"][0]["configMap"]["name"] = name
+        name = f"{plan.name}-{self.kind}-{_digest([pod, server, patches])}"
         common: dict[str, Any] = {"name": name, "namespace": environment.namespace, "labels": labels}
-        manifest(
-            self,
-            "Program",
-            api_version="v1",
-            kind="ConfigMap",
-            data=data,
-            immutable=True,
-            annotations=model_annotations(plan),
-            **common,
-        )
         spec: dict[str, Any] = {
             "backoffLimit": self.retries,
             "activeDeadlineSeconds": plan.startup.deadline + self.seconds,
@@ -116,7 +106,8 @@ class _ClientJob(Construct):
         """Variables of the program beyond those of every program."""
         return {}
 
-    def _pod(self, plan: ModelPlan, environment: Environment, sources: Mapping[str, str]) -> dict[str, Any]:
+    def _pod(self, plan: ModelPlan, environment: Environment) -> dict[str, Any]:
+        sources = program_files(self.modules)
         fixed = {
             "EXPECTATIONS": expectations(plan).to_json(),
             "HOME": "/tmp",
@@ -159,7 +150,7 @@ class _ClientJob(Construct):
                 }
             ],
             "volumes": [
-                {"name": "program", "configMap": {"items": paths}},
+                {"name": "program", "configMap": {"name": program_name(self.kind, sources), "items": paths}},
                 {"name": "tmp", "emptyDir": {"sizeLimit": "1Gi"}},
             ],
         }
@@ -194,6 +185,32 @@ class BenchJob(_ClientJob):
         rounded = {level: round(bound, 1) for level, bound in limits.items()}
         load = Workload(work.input_tokens, work.output_tokens)
         return {"SETTINGS": settings_json(load, rounded, planned.ROOFLINE)}
+
+
+class ClientPrograms(Construct):
+    """The program of each kind of job that the environment runs, once for all models."""
+
+    def __init__(self, scope: Construct, construct_id: str, *, environment: Environment) -> None:
+        super().__init__(scope, construct_id)
+        wanted = {SmokeJob: environment.checks.smoke, BenchJob: environment.checks.bench}
+        for job in (job for job, stated in wanted.items() if stated):
+            sources = program_files(job.modules)
+            manifest(
+                self,
+                job.kind,
+                api_version="v1",
+                kind="ConfigMap",
+                name=program_name(job.kind, sources),
+                namespace=environment.namespace,
+                labels=platform_labels(ENDPOINT_CHECK),
+                data={path.replace("/", "."): text for path, text in sources.items()},
+                immutable=True,
+            )
+
+
+def program_name(kind: str, sources: Mapping[str, str]) -> str:
+    """Name of the ConfigMap; another program has another one, and so its jobs have."""
+    return f"{kind}-program-{_digest(dict(sources))}"
 
 
 def _hook(environment: Environment) -> dict[str, str]:

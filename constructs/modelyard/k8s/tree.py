@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Hashable, Iterable, Mapping
 from dataclasses import dataclass
+from functools import lru_cache
 from pathlib import Path
 from typing import Any
 
@@ -43,11 +44,12 @@ def write_files(root: Path, content: Mapping[Path, str]) -> Rendering:
     """
     before = {path.relative_to(root) for path in root.rglob("*.yaml")} if root.exists() else set()
     changed = []
+    for folder in {path.parent for path in content}:
+        (root / folder).mkdir(parents=True, exist_ok=True)
     for path, text in content.items():
         target = root / path
         if path in before and target.read_text(encoding="utf-8") == text:
             continue
-        target.parent.mkdir(parents=True, exist_ok=True)
         target.write_text(text, encoding="utf-8")
         changed.append(path)
     removed = sorted(before - set(content))
@@ -94,15 +96,40 @@ def _file_name(item: dict[str, Any]) -> str:
 
 
 class _Dumper(yaml.CSafeDumper):  # type: ignore[misc]
-    """Readable blocks for texts of several lines, quotes around what YAML 1.1 takes for something else, no anchors."""
+    """Readable blocks for texts of several lines, quotes around what YAML 1.1 takes for something else, no anchors.
+
+    PyYAML asks of every scalar what it could be taken for; here every word is asked about once, as thousands of objects
+    hold the same ones.
+    """
+
+    def represent_data(self, data: Any) -> yaml.Node:
+        if type(data) is str:
+            return yaml.ScalarNode(_TEXT, data, style=_style(data))
+        if type(data) is dict:
+            pairs = [(self.represent_data(key), self.represent_data(data[key])) for key in sorted(data)]
+            return yaml.MappingNode("tag:yaml.org,2002:map", pairs, flow_style=False)
+        return super().represent_data(data)
 
     def ignore_aliases(self, data: Any) -> bool:
         return True
 
+    def resolve(self, kind: Any, value: str, implicit: tuple[bool, bool]) -> str:
+        return _resolved(kind, value if kind is yaml.ScalarNode else None, implicit)
 
-def _text(dumper: _Dumper, value: str) -> yaml.ScalarNode:
-    style = "|" if "\n" in value else "'" if _NOT_TEXT.fullmatch(value) else None
-    return dumper.represent_scalar("tag:yaml.org,2002:str", value, style)
+
+_TEXT = "tag:yaml.org,2002:str"
+_resolver = yaml.resolver.Resolver()
+
+
+@lru_cache(maxsize=1 << 16)
+def _style(value: str) -> str | None:
+    return "|" if "\n" in value else "'" if _NOT_TEXT.fullmatch(value) else None
+
+
+@lru_cache(maxsize=1 << 16)
+def _resolved(kind: Hashable, value: str | None, implicit: tuple[bool, bool]) -> str:
+    tag: str = _resolver.resolve(kind, value, implicit)
+    return tag
 
 
 def _number(dumper: _Dumper, value: float) -> yaml.ScalarNode:
@@ -110,7 +137,6 @@ def _number(dumper: _Dumper, value: float) -> yaml.ScalarNode:
     return dumper.represent_int(int(value)) if value.is_integer() else dumper.represent_float(value)
 
 
-_Dumper.add_representer(str, _text)
 _Dumper.add_representer(float, _number)
 
 
