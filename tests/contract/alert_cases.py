@@ -49,7 +49,8 @@ _ECC = f"DCGM_FI_DEV_ECC_DBE_VOL_TOTAL{{{_GPU}}}"
 _REMAP = f"DCGM_FI_DEV_ROW_REMAP_FAILURE{{{_GPU}}}"
 _HPA = f'{{namespace="{NAMESPACE}", horizontalpodautoscaler="keda-hpa-{MODEL}"}}'
 _USED = f'kubelet_volume_stats_used_bytes{{namespace="{NAMESPACE}", persistentvolumeclaim="model-cache", node="a"}}'
-_JOB = f'kube_job_failed{{namespace="{NAMESPACE}", condition="true", job_name="{MODEL}-fetch-0a1b2c3d"}}'
+# Jobs that download are named after the repository, not the model.
+_JOB = f'kube_job_failed{{namespace="{NAMESPACE}", condition="true", job_name="qwen3-8b-fetch-0a1b2c3d"}}'
 _PDB = f'{{namespace="{NAMESPACE}", poddisruptionbudget="{MODEL}"}}'
 _POOL = '{nodepool="bottle", resource_type="nvidia.com/gpu"}'
 _HELD, _LIMIT = f"karpenter_nodepools_usage{_POOL}", f"karpenter_nodepools_limit{_POOL}"

@@ -190,3 +190,24 @@ def test_every_alert_says_what_happened_and_where_to_read_on(each: Tree) -> None
         assert rule["labels"]["severity"] in {"critical", "warning", "info"}
         assert rule["annotations"]["summary"]
         assert rule["annotations"]["runbook_url"].endswith(f"docs/runbooks/{rule['alert']}.md")
+
+
+def test_the_alert_of_failed_downloads_names_the_jobs_that_are_rendered(tree: Callable[[str], Tree]) -> None:
+    """Jobs belong to repositories, which models share; adapters and drafts have their own."""
+    serving = tree("serving")
+    fetches = {j["metadata"]["name"] for j in serving.of("Job") if "-fetch-" in j["metadata"]["name"]}
+    asked = {
+        rule["labels"]["model"]: re.search(r'job_name=~"([^"]+)"', rule["expr"])
+        for rule in alerts(serving)
+        if rule["alert"] == "WeightsFetchFailed"
+    }
+    found = {
+        model: {name for name in fetches if match and re.fullmatch(match[1], name)}
+        for model, match in asked.items()
+    }
+
+    assert len(fetches) > 10
+    assert set().union(*found.values()) == fetches
+    assert len(found["lora"]) == 3
+    assert all(found.values())
+    assert "streamed" not in found

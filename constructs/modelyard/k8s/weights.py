@@ -15,6 +15,7 @@ from modelyard.k8s.labels import platform_labels
 from modelyard.k8s.manifest import manifest
 from modelyard.k8s.pod_security import container_security_context, pod_security_context
 from modelyard.planning import ModelPlan
+from modelyard.spec.weights import Weights, fetch_name
 
 MOUNT_PATH = "/models"
 CLAIM = "model-cache"
@@ -143,13 +144,11 @@ class Source:
 
 
 def fetched_sources(plan: ModelPlan) -> list[Source]:
-    """Base model, draft and adapters, in this order; `efs://` weights are there already, `s3://` ones are streamed."""
-    weights, drafts = plan.model.model, plan.model.speculative_decoding
-    sources = [Source(weights.uri, weights.revision, gguf_files(weights.file))]
-    if drafts and drafts.model:
-        sources.append(Source(drafts.model.uri, drafts.model.revision))
-    sources += [Source(adapter.uri, adapter.revision) for adapter in plan.model.adapters]
-    return [source for source in sources if source.uri.startswith("hf://")]
+    """What the shared cache must hold for a model."""
+    return [
+        Source(part.uri, part.revision, gguf_files(part.file) if isinstance(part, Weights) else ())
+        for part in plan.model.downloaded
+    ]
 
 
 _PART = re.compile(r"-00001-of-(\d{5})\.gguf$")
@@ -228,7 +227,6 @@ class WeightsFetch(Construct):
         token_secret: str | None,
     ) -> None:
         super().__init__(scope, construct_id)
-        repository = source.uri.split("://", 1)[1]
         env: list[dict[str, Any]] = [
             {"name": name, "value": value} for name, value in fetch_variables(source).items()
         ]
@@ -272,7 +270,7 @@ class WeightsFetch(Construct):
             "Job",
             api_version="batch/v1",
             kind="Job",
-            name=f"{_slug(repository)}-fetch-{digest(template)}",
+            name=f"{fetch_name(source.uri)}-{digest(template)}",
             namespace=namespace,
             labels=labels,
             annotations={
@@ -293,12 +291,6 @@ class WeightsFetch(Construct):
                 "template": template,
             },
         )
-
-
-def _slug(repository: str) -> str:
-    """The repository's own name as a DNS label, short enough for what is added to it."""
-    name = re.sub(r"[^a-z0-9]+", "-", repository.rpartition("/")[2].lower()).strip("-")
-    return name[:40].strip("-") or "weights"
 
 
 def digest(content: Mapping[str, Any]) -> str:

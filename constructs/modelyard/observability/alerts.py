@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from modelyard.observability.rule import Alert, RuleGroup, seconds
 from modelyard.observability.selection import Selection, metrics_for
 from modelyard.planning import ModelPlan
+from modelyard.spec.weights import fetch_name
 
 KV_CACHE_FULL = 0.95
 """Share of the KV cache in use from which on new requests have to wait."""
@@ -129,8 +130,8 @@ def _pods(plan: ModelPlan, chosen: Selection) -> Iterator[Alert]:
         f"{chosen.model}: {pod} was killed for using more host memory than its limit",
         chosen.labels,
     )
-    if plan.model.model.scheme == "hf" or plan.model.adapters:
-        jobs = f'job_name=~"{chosen.model}-fetch-[0-9a-f]+"'
+    if names := sorted({fetch_name(part.uri) for part in plan.model.downloaded}):
+        jobs = f'job_name=~"({"|".join(names)})-[0-9a-f]+"'
         failed = f'kube_job_failed{{namespace="{chosen.namespace}", {jobs}, condition="true"}}'
         yield Alert(
             "WeightsFetchFailed",

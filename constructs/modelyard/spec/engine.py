@@ -144,11 +144,11 @@ class Features(Document):
     """vLLM's sleep mode: opens endpoints without a key that free the GPU's memory; never in a strict environment."""
 
 
-def _parse_engine(value: object) -> object:
+def parse_engine(value: object) -> object:
     return {"name": value} if isinstance(value, str) else value
 
 
-def _parse_accelerator(value: object) -> object:
+def parse_accelerator(value: object) -> object:
     if not isinstance(value, str):
         return value
     name, colon, count = value.partition(":")

@@ -16,8 +16,8 @@ from modelyard.spec.engine import (
     Engine,
     Features,
     ParallelismSettings,
-    _parse_accelerator,
-    _parse_engine,
+    parse_accelerator,
+    parse_engine,
 )
 from modelyard.spec.operation import (
     Access,
@@ -32,10 +32,18 @@ from modelyard.spec.operation import (
     Rollout,
     Scaling,
     Startup,
-    _parse_cache,
-    _parse_replicas,
+    parse_cache,
+    parse_replicas,
 )
-from modelyard.spec.weights import Adapter, CacheStrategy, SpeculativeDecoding, Task, Weights, _parse_weights
+from modelyard.spec.weights import (
+    Adapter,
+    CacheStrategy,
+    DraftModel,
+    SpeculativeDecoding,
+    Task,
+    Weights,
+    parse_weights,
+)
 
 
 class Model(Document):
@@ -47,19 +55,19 @@ class Model(Document):
     """Lower-case letters, digits and dashes; default: the file's name."""
     description: str | None = None
     owner: Owner | None = None
-    model: Annotated[Weights, BeforeValidator(_parse_weights, json_schema_input_type=Weights | str)]
+    model: Annotated[Weights, BeforeValidator(parse_weights, json_schema_input_type=Weights | str)]
     """The weights: `hf://ORG/REPO` in short."""
     accelerator: Annotated[
-        Accelerator, BeforeValidator(_parse_accelerator, json_schema_input_type=Accelerator | str)
+        Accelerator, BeforeValidator(parse_accelerator, json_schema_input_type=Accelerator | str)
     ]
     """Accelerators of one replica: `l40s`, `l40s:4`, `h100:16` over two nodes, `trn2:16`, `auto`, or `none:8` for 8 vCPU."""
-    replicas: Annotated[Replicas, BeforeValidator(_parse_replicas, json_schema_input_type=Replicas | int)]
+    replicas: Annotated[Replicas, BeforeValidator(parse_replicas, json_schema_input_type=Replicas | int)]
     """A number, or `{min, max}` for autoscaling."""
     task: Task = "generate"
     """`generate` answers prompts, `embed` returns vectors, `rerank` scores documents."""
     pool: ObjectName | None = None
     """Pool to run in; default: the environment's pool with this accelerator."""
-    engine: Annotated[Engine, BeforeValidator(_parse_engine, json_schema_input_type=Engine | str)] = Engine()
+    engine: Annotated[Engine, BeforeValidator(parse_engine, json_schema_input_type=Engine | str)] = Engine()
     """The engine by name, or with its settings."""
     parallelism: ParallelismSettings | None = None
     """How a replica is split over its accelerators; default: tensor parallel in a node, pipeline parallel over nodes."""
@@ -79,12 +87,22 @@ class Model(Document):
     startup: Startup = Startup()
     cache: Annotated[
         ModelCacheSettings | None,
-        BeforeValidator(_parse_cache, json_schema_input_type=ModelCacheSettings | str | None),
+        BeforeValidator(parse_cache, json_schema_input_type=ModelCacheSettings | str | None),
     ] = None
     """`efs`, `s3-stream` or `nvme`; default: s3-stream for `s3://` weights, else efs."""
     access: Access = Access()
     observability: Observability = Observability()
     patches: tuple[Patch, ...] = ()
+
+    @property
+    def downloaded(self) -> tuple[Weights | DraftModel | Adapter, ...]:
+        """Base model, draft and adapters, in this order, that come from the Hub; `efs://` weights are there already,
+        `s3://` ones are streamed."""
+        draft = self.speculative_decoding.model if self.speculative_decoding else None
+        parts: list[Weights | DraftModel | Adapter] = [self.model, *self.adapters]
+        if draft:
+            parts.insert(1, draft)
+        return tuple(part for part in parts if part.uri.startswith("hf://"))
 
     @property
     def autoscaled(self) -> bool:

@@ -42,7 +42,7 @@ class Replicas(Document):
         return self
 
 
-def _parse_replicas(value: object) -> object:
+def parse_replicas(value: object) -> object:
     return {"min": value, "max": value} if isinstance(value, int) and not isinstance(value, bool) else value
 
 
@@ -114,7 +114,7 @@ class Access(Document):
 class Disaggregation(Document):
     """Replicas that only read prompts, apart from those that generate: neither holds up the other."""
 
-    prefill: Annotated[Replicas, BeforeValidator(_parse_replicas, json_schema_input_type=Replicas | int)]
+    prefill: Annotated[Replicas, BeforeValidator(parse_replicas, json_schema_input_type=Replicas | int)]
     """Replicas that read prompts; `replicas` are those that generate."""
     threshold: Annotated[int, Field(ge=0)] = 256
     """Prompt tokens not in the cache from which a request goes to a prefill replica first."""
@@ -141,7 +141,7 @@ class ModelCacheSettings(Document):
     node's own disk first."""
 
 
-def _parse_cache(value: object) -> object:
+def parse_cache(value: object) -> object:
     return {"strategy": value} if isinstance(value, str) else value
 
 

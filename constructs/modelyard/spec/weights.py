@@ -135,5 +135,12 @@ class SpeculativeDecoding(Document):
         return self
 
 
-def _parse_weights(value: object) -> object:
+def parse_weights(value: object) -> object:
     return {"uri": value} if isinstance(value, str) else value
+
+
+def fetch_name(uri: str) -> str:
+    """What the name of the Job that downloads `uri` begins with: its repository as a DNS label, short enough for what
+    follows it."""
+    name = re.sub(r"[^a-z0-9]+", "-", uri.rpartition("/")[2].lower()).strip("-")
+    return f"{name[:40].strip('-') or 'weights'}-fetch"
