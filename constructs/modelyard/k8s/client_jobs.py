@@ -6,8 +6,6 @@ another Job, and so another verdict.
 
 from __future__ import annotations
 
-import hashlib
-import json
 from collections.abc import Mapping
 from functools import cache
 from importlib.resources import files
@@ -25,7 +23,7 @@ from modelyard.k8s.model_namespace import PRIORITY_CLASS
 from modelyard.k8s.pod_security import container_security_context, pod_security_context
 from modelyard.k8s.server_network import ENDPOINT_CHECK
 from modelyard.k8s.server_pod import server_pod
-from modelyard.k8s.weights import PYTHON_IMAGE
+from modelyard.k8s.weights import PYTHON_IMAGE, digest
 from modelyard.planning import ModelPlan
 from modelyard.planning import throughput as planned
 from modelyard.spec import Environment
@@ -83,7 +81,7 @@ class _ClientJob(Construct):
             do_not_disrupt=environment.strict,
         )
         patches = [patch.model_dump(mode="json") for patch in plan.model.patches]
-        name = f"{plan.name}-{self.kind}-{_digest([pod, server, patches])}"
+        name = f"{plan.name}-{self.kind}-{digest([pod, server, patches])}"
         common: dict[str, Any] = {"name": name, "namespace": environment.namespace, "labels": labels}
         spec: dict[str, Any] = {
             "backoffLimit": self.retries,
@@ -210,7 +208,7 @@ class ClientPrograms(Construct):
 
 def program_name(kind: str, sources: Mapping[str, str]) -> str:
     """Name of the ConfigMap; another program has another one, and so its jobs have."""
-    return f"{kind}-program-{_digest(dict(sources))}"
+    return f"{kind}-program-{digest(dict(sources))}"
 
 
 def _hook(environment: Environment) -> dict[str, str]:
@@ -221,7 +219,3 @@ def _hook(environment: Environment) -> dict[str, str]:
         "argocd.argoproj.io/hook": "PostSync",
         "argocd.argoproj.io/hook-delete-policy": "BeforeHookCreation",
     }
-
-
-def _digest(content: Any) -> str:
-    return hashlib.sha256(json.dumps(content, sort_keys=True).encode()).hexdigest()[:8]

@@ -5,7 +5,6 @@ from __future__ import annotations
 import hashlib
 import json
 import re
-from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -293,6 +292,6 @@ class WeightsFetch(Construct):
         )
 
 
-def digest(content: Mapping[str, Any]) -> str:
+def digest(content: Any) -> str:
     """Eight characters that differ when `content` does."""
     return hashlib.sha256(json.dumps(content, sort_keys=True).encode()).hexdigest()[:8]

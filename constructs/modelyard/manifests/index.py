@@ -50,3 +50,12 @@ def scaled(scaler: Manifest) -> tuple[str | None, str, str]:
     """Namespace, kind and name of what a ScaledObject scales; a Deployment unless it says otherwise (KEDA's default)."""
     kind = at(scaler, "spec.scaleTargetRef.kind") or "Deployment"
     return named(scaler)[0], str(kind), str(at(scaler, "spec.scaleTargetRef.name"))
+
+
+def synchronized_secrets(items: Iterable[Manifest]) -> set[tuple[str | None, str]]:
+    """Namespace and name of every Secret that an ExternalSecret writes."""
+    return {
+        (named(item)[0], at(item, "spec.target.name") or named(item)[1])
+        for item in items
+        if item["kind"] == "ExternalSecret"
+    }

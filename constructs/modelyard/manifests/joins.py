@@ -7,7 +7,7 @@ from collections.abc import Iterator
 
 from modelyard.findings import Finding
 from modelyard.manifests.broken import broken
-from modelyard.manifests.index import Labelled, by_target, labels_of, scaled
+from modelyard.manifests.index import Labelled, by_target, labels_of, scaled, synchronized_secrets
 from modelyard.manifests.pods import (
     INSTANCE,
     SERVING,
@@ -89,11 +89,7 @@ def reference_findings(items: list[Manifest]) -> Iterator[Finding]:
         return {named(item) for item in items if item["kind"] == kind}
 
     priorities = {name for _, name in names("PriorityClass")}
-    secrets = {
-        (named(item)[0], at(item, "spec.target.name") or named(item)[1])
-        for item in items
-        if item["kind"] == "ExternalSecret"
-    }
+    secrets = synchronized_secrets(items)
     volumes = (
         ("persistentVolumeClaim", "claimName", names("PersistentVolumeClaim")),
         ("configMap", "name", names("ConfigMap")),

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 from modelyard.findings import Finding
 from modelyard.manifests.broken import broken
-from modelyard.manifests.index import Labelled, by_target
+from modelyard.manifests.index import Labelled, by_target, synchronized_secrets
 from modelyard.manifests.pods import WORKLOADS, Manifest, at, named, ports
 
 _API = "/v1"  # of OpenAI's; metrics, adapters' loading and the like stay inside
@@ -16,11 +16,7 @@ def route_findings(items: list[Manifest]) -> Iterator[Finding]:
     """Broken rules of HTTPRoutes, Gateways and InferencePools."""
     known = by_target(i for i in items if i["kind"] in ("Service", "Gateway"))
     running = Labelled(i for i in items if i["kind"] in WORKLOADS)
-    secrets = {
-        (named(i)[0], at(i, "spec.target.name") or named(i)[1])
-        for i in items
-        if i["kind"] == "ExternalSecret"
-    }
+    secrets = synchronized_secrets(items)
     for item in items:
         if item["kind"] == "HTTPRoute":
             yield from _route_findings(item, known)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from modelyard.hardware import accelerator_of
+from modelyard.hardware import accelerator_of, platform_facts
 from modelyard.observability.alerts import KV_CACHE_FULL
 from modelyard.observability.model_dashboard import model_dashboard
 from modelyard.observability.panels import Panel, Row, Variable, dashboard_json
@@ -197,7 +197,7 @@ def cost(plan: Plan) -> str:
         ),
         Panel(
             "A month at this rate",
-            (("730 * sum(pool:cost:usd_per_hour)", ""),),
+            ((f"{platform_facts().hours_per_month:g} * sum(pool:cost:usd_per_hour)", ""),),
             unit="currencyUSD",
             kind="stat",
             width=8,
