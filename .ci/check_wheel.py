@@ -10,6 +10,7 @@ NEEDED = (
     "modelyard/py.typed",
     "modelyard/hardware/data/instance_types.json",
     "modelyard/engines/data/vllm-0.33.0.json",
+    "modelyard/releases/data/releases.yaml",
     "modelyard/engines/data/memory/vllm.yaml",
     "modelyard/architecture/data/architectures.json",
     "modelyard/architecture/data/families.yaml",

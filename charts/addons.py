@@ -1,4 +1,4 @@
-"""Chart of the Helm releases that the platform stands on. Versions were current on 2026-11-21."""
+"""Chart of the Helm releases that the platform stands on, at the versions of `modelyard.releases`."""
 
 from __future__ import annotations
 
@@ -10,14 +10,13 @@ from constructs import Construct
 from modelyard.engines import metrics_of_exporter
 from modelyard.hardware import accelerator_of
 from modelyard.k8s import HelmAddon
+from modelyard.k8s.accelerator_pool import stated_prices
 from modelyard.k8s.git_addon import GitAddon
 from modelyard.k8s.labels import platform_labels
 from modelyard.k8s.manifest import manifest
 from modelyard.k8s.monitoring import DCGM_NAMESPACE
 from modelyard.planning import Plan
-
-_KARPENTER_REPOSITORY = "oci://public.ecr.aws/karpenter"
-_KARPENTER_VERSION = "1.14.1"
+from modelyard.releases import chart, definitions
 
 
 class AddonsChart(Chart):
@@ -29,15 +28,14 @@ class AddonsChart(Chart):
         autoscaling = any(model.model.autoscaled for model in plan.models)
         self._environment = environment
         self._engine: Literal["flux", "argocd"] = "argocd" if environment.delivery == "argocd" else "flux"
-        self._karpenter()
-        self._device_plugins()
+        if not environment.cluster.auto_mode:
+            self._karpenter()
+            self._device_plugins()
         if environment.secrets:
             self._namespace("external-secrets", "restricted")
             self._addon(
                 "external-secrets",
                 namespace="external-secrets",
-                repository="https://charts.external-secrets.io",
-                version="2.9.0",
                 values={"serviceAccount": {"name": "external-secrets"}},
             )
         if environment.monitoring.enabled and environment.monitoring.install:
@@ -49,31 +47,25 @@ class AddonsChart(Chart):
             self._addon(
                 "keda",
                 namespace="keda",
-                repository="https://kedacore.github.io/charts",
-                version="2.20.2",
                 values={"prometheus": {"operator": {"enabled": True}}},
             )
 
         if any(model.serving.nodes > 1 for model in plan.models):
             self._groups()
         if any(model.role != "both" for model in plan.models):
-            self._definitions("gateway-api-inference-extension", "v1.6.0", "config/crd")
+            self._definitions("gateway-api-inference-extension")
         if environment.gateways.internal or environment.gateways.public:
             self._gateways()
 
     def _groups(self) -> None:
         """Replicas of several nodes: their controller, and the fabric between them."""
         self._namespace("lws-system", "restricted")
-        self._addon(
-            "lws", namespace="lws-system", repository="oci://registry.k8s.io/lws/charts", version="0.10.0"
-        )
+        self._addon("lws", namespace="lws-system")
         fabric = [name for name, pool in self._environment.pools.items() if pool.fabric == "efa"]
         taints = sorted({accelerator_of(self._environment.pools[n].accelerator).taint for n in fabric})
         self._addon(
             "aws-efa-k8s-device-plugin",
             namespace="kube-system",
-            repository="https://aws.github.io/eks-charts",
-            version="v0.5.1",
             values={
                 "affinity": _on_pools(fabric),
                 "tolerations": [{"key": t, "operator": "Exists", "effect": "NoSchedule"} for t in taints],
@@ -82,44 +74,41 @@ class AddonsChart(Chart):
 
     def _gateways(self) -> None:
         """Gateway API, and Istio as its controller; no mesh: pods get no sidecars."""
-        self._definitions("gateway-api", "v1.6.1", "config/crd")
+        self._definitions("gateway-api")
         self._namespace("istio-system", "restricted")
-        for chart, after in (("base", ()), ("istiod", ("base",))):
-            self._addon(
-                chart,
-                namespace="istio-system",
-                repository="https://istio-release.storage.googleapis.com/charts",
-                version="1.29.2",
-                after=after,
-            )
+        self._addon("base", namespace="istio-system")
+        self._addon("istiod", namespace="istio-system", after=("base",))
 
-    def _definitions(self, project: str, tag: str, path: str) -> None:
+    def _definitions(self, project: str) -> None:
+        release = definitions(project)
         GitAddon(
             self,
             f"Definitions-{project}",
             engine=self._engine,
             name=project,
-            url=f"https://github.com/kubernetes-sigs/{project}",
-            tag=tag,
-            path=path,
+            url=release.url,
+            tag=release.tag,
+            path=release.path,
         )
 
     def _karpenter(self) -> None:
         cluster = self._environment.cluster_name
         # Helm never upgrades definitions that a chart carries in crds/, so they are a release of their own.
-        self._addon(
-            "karpenter-crd",
-            namespace="kube-system",
-            repository=_KARPENTER_REPOSITORY,
-            version=_KARPENTER_VERSION,
-        )
+        self._addon("karpenter-crd", namespace="kube-system")
         self._addon(
             "karpenter",
             namespace="kube-system",
-            repository=_KARPENTER_REPOSITORY,
-            version=_KARPENTER_VERSION,
             values={
-                "settings": {"clusterName": cluster, "interruptionQueue": cluster},
+                "settings": {
+                    "clusterName": cluster,
+                    "interruptionQueue": cluster,
+                    "enableZonalShift": self._environment.cluster.zonal_shift,
+                    "featureGates": {
+                        "nodeRepair": self._environment.cluster.node_repair,
+                        "nodeOverlay": bool(stated_prices(self._environment)),
+                        "staticCapacity": any(pool.nodes for pool in self._environment.pools.values()),
+                    },
+                },
                 "serviceAccount": {"name": "karpenter"},
                 "controller": {
                     "resources": {"requests": {"cpu": "500m", "memory": "1Gi"}, "limits": {"memory": "1Gi"}}
@@ -138,8 +127,6 @@ class AddonsChart(Chart):
             self._addon(
                 "nvidia-device-plugin",
                 namespace="kube-system",
-                repository="https://nvidia.github.io/k8s-device-plugin",
-                version="0.20.0",
                 values={
                     "affinity": _on_pools(nvidia),
                     "tolerations": [{"key": "nvidia.com/gpu", "operator": "Exists", "effect": "NoSchedule"}],
@@ -149,8 +136,6 @@ class AddonsChart(Chart):
             self._addon(
                 "neuron-helm-chart",
                 namespace="kube-system",
-                repository="oci://public.ecr.aws/neuron",
-                version="1.10.0",
                 values={"npd": {"enabled": False}},
             )
 
@@ -165,8 +150,6 @@ class AddonsChart(Chart):
         self._addon(
             "dcgm-exporter",
             namespace=DCGM_NAMESPACE,
-            repository="https://nvidia.github.io/dcgm-exporter/helm-charts",
-            version=metrics_of_exporter("dcgm-exporter").version,  # later ones rename what the rules ask for
             values={
                 "affinity": _on_pools(list(nvidia)),
                 "tolerations": [{"key": t, "operator": "Exists", "effect": "NoSchedule"} for t in taints],
@@ -182,8 +165,6 @@ class AddonsChart(Chart):
         self._addon(
             "kube-prometheus-stack",
             namespace=namespace,
-            repository="https://prometheus-community.github.io/helm-charts",
-            version="88.2.0",
             values={
                 "prometheus": {
                     "prometheusSpec": {
@@ -209,21 +190,20 @@ class AddonsChart(Chart):
         name: str,
         *,
         namespace: str,
-        repository: str,
-        version: str,
         values: dict[str, Any] | None = None,
         after: tuple[str, ...] = (),
         definitions: bool = True,
     ) -> None:
+        release = chart(name)
         HelmAddon(
             self,
             name,
             engine=self._engine,
             name=name,
             namespace=namespace,
-            repository=repository,
+            repository=release.repository,
             chart=name,
-            version=version,
+            version=release.version,
             values=values or {},
             after=after,
             definitions=definitions,

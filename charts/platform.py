@@ -6,9 +6,11 @@ from cdk8s import Chart
 from constructs import Construct
 
 from modelyard.k8s import AcceleratorPool, GeneralPool, ModelNamespace, SharedModelCache, SynchronizedSecrets
+from modelyard.k8s.accelerator_pool import StatedPrices
 from modelyard.k8s.gateways import ModelGateways
 from modelyard.k8s.model_cache import ACCESS_POINT_VARIABLE, FILE_SYSTEM_VARIABLE
 from modelyard.k8s.server_network import GATEWAYS
+from modelyard.k8s.team_namespace import TeamNamespace
 from modelyard.spec import Environment
 
 
@@ -20,6 +22,16 @@ class PlatformChart(Chart):
             GeneralPool(self, "GeneralPool", environment=environment)
         for name, pool in environment.pools.items():
             AcceleratorPool(self, f"Pool-{name}", name=name, pool=pool, environment=environment)
+        StatedPrices(self, "Prices", environment=environment)
+        for name, team in environment.teams.items():
+            TeamNamespace(
+                self,
+                f"Team-{name}",
+                name=environment.team_namespace(name),
+                team=name,
+                pools=[pool.accelerator for pool in environment.pools.values()],
+                granted=team.notebooks,
+            )
         SharedModelCache(
             self,
             "ModelCache",

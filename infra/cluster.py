@@ -8,7 +8,7 @@ from constructs import Construct
 
 from infra.environment_stack import EnvironmentStack
 from infra.network import vpc_of
-from modelyard.aws.cluster import InferenceCluster
+from modelyard.aws.cluster import InferenceCluster, TeamAccess
 from modelyard.spec import Environment
 
 
@@ -27,13 +27,27 @@ class ClusterStack(EnvironmentStack):
             version=settings.cluster.version,
             vpc=vpc,
             subnets=vpc.private_subnets,
+            compute=settings.cluster.compute,
             public_access_cidrs=settings.cluster.public_access_cidrs,
             admins=settings.cluster.admins,
             viewers=settings.cluster.viewers,
+            teams={
+                name: TeamAccess(
+                    principals=team.principals,
+                    edits=[settings.team_namespace(name)],
+                    reads=[settings.namespace],
+                )
+                for name, team in settings.teams.items()
+            },
             system_instance_types=settings.cluster.system_nodes.instance_types,
             system_node_count=settings.cluster.system_nodes.count,
+            prefix_delegation=settings.network.prefix_delegation,
+            lustre=settings.cache.file_system == "lustre",
+            support_type=settings.cluster.support_type,
+            control_plane_tier=settings.cluster.control_plane_tier,
+            zonal_shift=settings.cluster.zonal_shift,
             log_retention_days=settings.cluster.log_retention_days,
-            deletion_protection=settings.removal == "retain",
+            deletion_protection=settings.deletion_protection,
             removal_policy=self.removal_policy,
         )
         # The network stack has tagged them; the construct cannot see that.

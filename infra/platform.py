@@ -21,7 +21,9 @@ def add_platform(scope: Construct, settings: Environment, *, tree: Path) -> list
     network = NetworkStack(scope, "Network", settings=settings)
     cluster = ClusterStack(scope, "Cluster", settings=settings)
     cluster.add_stack_dependency(network, "VPC and subnets, by SSM parameters")
-    beside_the_cluster: list[EnvironmentStack] = [KarpenterStack(scope, "Karpenter", settings=settings)]
+    beside_the_cluster: list[EnvironmentStack] = []
+    if not settings.cluster.auto_mode:
+        beside_the_cluster.append(KarpenterStack(scope, "Karpenter", settings=settings))
     if settings.cache.file_system_id is None:
         beside_the_cluster.append(ModelCacheStack(scope, "ModelCache", settings=settings))
     if settings.secrets:

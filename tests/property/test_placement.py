@@ -16,11 +16,11 @@ from modelyard.findings import Severity
 from modelyard.hardware import accelerators, types_with
 from modelyard.hardware.tables import yaml_table
 from modelyard.planning import ModelPlan, Plan
-from modelyard.planning.admission import PodRequest
+from modelyard.planning.admission import PodRequest, root_volume_gib
 from modelyard.planning.placement import pod_request
 from modelyard.planning.serving import Serving
 from modelyard.spec import Environment, Model
-from modelyard.spec.environment import Pool
+from modelyard.spec.pool import Pool
 from tests.property.cluster import Cluster, Deployment, NodeType
 from tests.unit.given import a_model, a_plan, an_environment, served
 
@@ -73,7 +73,7 @@ def offerings(pool: Pool, environment: Environment, request: PodRequest) -> set[
         if pool.accelerator in ("inf2", "trn1", "trn2") and count not in (1, row["acceleratorCount"]):
             continue
         asks = (count, request.cpu_milli, request.memory.in_bytes, request.ephemeral.in_bytes)
-        has = room(row, on_nvme, pool.root_volume_gib)
+        has = room(row, on_nvme, root_volume_gib(pool))
         if any(a > h for a, h in zip(asks, has, strict=True)) or request.efa_interfaces:
             continue
         for capacity in pool.capacity:
@@ -238,7 +238,7 @@ def deployment(model: ModelPlan, shift: int) -> Deployment:
     admitting = {t.name for t in model.placement.instance_types}
     types = []
     for name in sorted(admitting):
-        has = room(raw_types()[name], on_nvme, pool.root_volume_gib)
+        has = room(raw_types()[name], on_nvme, root_volume_gib(pool))
         types.append(NodeType(name, tuple(int(amount) for amount in has)))
     low, high = model.model.replicas.min, model.model.replicas.max
     asks = (request.accelerators, request.cpu_milli, request.memory.in_bytes, request.ephemeral.in_bytes)

@@ -1,88 +1,99 @@
-"""EKS add-ons in the order in which a cluster comes up."""
+"""EKS add-ons in the order in which a cluster comes up, each at a stated version."""
 
 from __future__ import annotations
 
 import json
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 
 from aws_cdk import aws_eks_v2 as eks
 from aws_cdk import aws_iam as iam
 from constructs import Construct
 
 from modelyard.aws.pod_identity import PodIdentityRole
+from modelyard.releases import addon_version
 
 
-def add_addons_before_nodes(scope: Construct, *, cluster_name: str) -> list[eks.CfnAddon]:
-    """What a node needs to become Ready; all DaemonSets, so they are healthy with no node at all."""
-    return [
+@dataclass(frozen=True, kw_only=True)
+class ClusterAddons:
+    """The add-ons of one cluster."""
+
+    scope: Construct
+    cluster_name: str
+    version: str  # Kubernetes minor
+
+    def before_nodes(self, *, prefix_delegation: bool = False) -> list[eks.CfnAddon]:
+        """What a node needs to become Ready; all DaemonSets, so they are healthy with no node at all."""
         # Without the network policy agent, every NetworkPolicy in the cluster is accepted and ignored.
-        _addon(scope, "VpcCni", "vpc-cni", cluster_name, configuration={"enableNetworkPolicy": "true"}),
-        _addon(scope, "KubeProxy", "kube-proxy", cluster_name),
-        _addon(scope, "PodIdentityAgent", "eks-pod-identity-agent", cluster_name),
-    ]
+        network: dict[str, object] = {"enableNetworkPolicy": "true"}
+        if prefix_delegation:
+            network["env"] = {"ENABLE_PREFIX_DELEGATION": "true", "WARM_PREFIX_TARGET": "1"}
+        return [
+            self._addon("VpcCni", "vpc-cni", configuration=network),
+            self._addon("KubeProxy", "kube-proxy"),
+            self._addon("PodIdentityAgent", "eks-pod-identity-agent"),
+        ]
 
+    def after_nodes(self, *, lustre: bool = False) -> list[eks.CfnAddon]:
+        """What needs a node to run on: CloudFormation waits for these to become healthy."""
+        return [
+            self._addon("CoreDns", "coredns"),
+            self._driver("Ebs", "aws-ebs-csi-driver", "AmazonEBSCSIDriverPolicy", ["ebs-csi-controller-sa"]),
+            # Tells Karpenter's node repair and the operator of a GPU that has fallen off the bus.
+            self._addon("NodeMonitoring", "eks-node-monitoring-agent"),
+            *self.in_every_mode(lustre=lustre),
+        ]
 
-def add_addons_after_nodes(scope: Construct, *, cluster_name: str) -> list[eks.CfnAddon]:
-    """What needs a node to run on: CloudFormation waits for these to become healthy."""
-    ebs_driver = _driver_role(scope, "EbsDriverRole", "AmazonEBSCSIDriverPolicy")
-    efs_driver = _driver_role(scope, "EfsDriverRole", "AmazonEFSCSIDriverPolicy")
-    return [
-        _addon(scope, "CoreDns", "coredns", cluster_name),
-        _addon(
-            scope,
-            "EbsDriver",
-            "aws-ebs-csi-driver",
-            cluster_name,
+    def in_every_mode(self, *, lustre: bool = False) -> list[eks.CfnAddon]:
+        """What Auto Mode does not bring either."""
+        drivers = [
+            self._driver(
+                "Efs",
+                "aws-efs-csi-driver",
+                "AmazonEFSCSIDriverPolicy",
+                ["efs-csi-controller-sa"],
+            )
+        ]
+        if lustre:
+            # Mounting takes no permission; the controller's are for making file systems, which CloudFormation does.
+            drivers.append(self._addon("FsxDriver", "aws-fsx-csi-driver"))
+        return [*drivers, self._addon("MetricsServer", "metrics-server")]
+
+    def _driver(
+        self, construct_id: str, name: str, policy: str, service_accounts: Sequence[str]
+    ) -> eks.CfnAddon:
+        role = PodIdentityRole(
+            self.scope,
+            f"{construct_id}DriverRole",
+            description=f"CSI driver: {policy}",
+            managed_policies=[iam.ManagedPolicy.from_aws_managed_policy_name(f"service-role/{policy}")],
+        )
+        return self._addon(
+            f"{construct_id}Driver",
+            name,
             identities=[
-                eks.CfnAddon.PodIdentityAssociationProperty(
-                    role_arn=ebs_driver.role_arn, service_account="ebs-csi-controller-sa"
-                )
+                eks.CfnAddon.PodIdentityAssociationProperty(role_arn=role.role_arn, service_account=account)
+                for account in service_accounts
             ],
-        ),
-        _addon(
-            scope,
-            "EfsDriver",
-            "aws-efs-csi-driver",
-            cluster_name,
-            identities=[
-                eks.CfnAddon.PodIdentityAssociationProperty(
-                    role_arn=efs_driver.role_arn, service_account="efs-csi-controller-sa"
-                )
-            ],
-        ),
-        # Tells Karpenter's node repair and the operator of a GPU that has fallen off the bus.
-        _addon(scope, "NodeMonitoring", "eks-node-monitoring-agent", cluster_name),
-        _addon(scope, "MetricsServer", "metrics-server", cluster_name),
-    ]
+        )
 
-
-def _driver_role(scope: Construct, construct_id: str, policy: str) -> PodIdentityRole:
-    return PodIdentityRole(
-        scope,
-        construct_id,
-        description=f"CSI controller: {policy}",
-        managed_policies=[iam.ManagedPolicy.from_aws_managed_policy_name(f"service-role/{policy}")],
-    )
-
-
-def _addon(
-    scope: Construct,
-    construct_id: str,
-    name: str,
-    cluster_name: str,
-    *,
-    configuration: Mapping[str, object] | None = None,
-    identities: Sequence[eks.CfnAddon.PodIdentityAssociationProperty] = (),
-) -> eks.CfnAddon:
-    # The L2 knows neither Pod Identity nor conflict resolution (aws/aws-cdk#34903). No version: EKS picks the default
-    # one for the cluster's Kubernetes version, so a cluster upgrade does not meet an add-on it cannot run.
-    return eks.CfnAddon(
-        scope,
-        construct_id,
-        addon_name=name,
-        cluster_name=cluster_name,
-        configuration_values=json.dumps(configuration) if configuration else None,
-        pod_identity_associations=list(identities) or None,
-        resolve_conflicts="OVERWRITE",
-        preserve_on_delete=False,
-    )
+    def _addon(
+        self,
+        construct_id: str,
+        name: str,
+        *,
+        configuration: Mapping[str, object] | None = None,
+        identities: Sequence[eks.CfnAddon.PodIdentityAssociationProperty] = (),
+    ) -> eks.CfnAddon:
+        # The L2 knows neither Pod Identity nor conflict resolution (aws/aws-cdk#34903).
+        return eks.CfnAddon(
+            self.scope,
+            construct_id,
+            addon_name=name,
+            addon_version=addon_version(name, self.version),
+            cluster_name=self.cluster_name,
+            configuration_values=json.dumps(configuration) if configuration else None,
+            pod_identity_associations=list(identities) or None,
+            resolve_conflicts="OVERWRITE",
+            preserve_on_delete=False,
+        )

@@ -1,23 +1,50 @@
-"""The EKS cluster: private, audited, encrypted, and with a system node group that Karpenter does not own."""
+"""The EKS cluster: private, audited, encrypted, and with nodes of its own for what is not a model."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from typing import cast
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Final, Literal, cast
 
 from aws_cdk import RemovalPolicy
 from aws_cdk import aws_ec2 as ec2
 from aws_cdk import aws_eks_v2 as eks
+from aws_cdk import aws_iam as iam
 from constructs import Construct
 
-from modelyard.aws.addons import add_addons_after_nodes, add_addons_before_nodes
+from modelyard.aws.addons import ClusterAddons
 from modelyard.aws.audit_log import AuditLog
 from modelyard.aws.encryption_key import EncryptionKey
 from modelyard.aws.system_nodes import SystemNodeGroup
 
+AUTO_MODE_POOLS: Final = ("system", "general-purpose")
+"""Pools that EKS keeps by itself: for its own components, and for whatever names no pool."""
+
+_AUTO_MODE_NODE_POLICIES: Final = (
+    "AmazonEKSWorkerNodeMinimalPolicy",
+    "AmazonEC2ContainerRegistryPullOnly",
+)
+# What EKS Auto Mode asks of the cluster's role (EKS user guide, cluster IAM role of Auto Mode).
+_AUTO_MODE_CLUSTER_POLICIES: Final = (
+    "AmazonEKSClusterPolicy",
+    "AmazonEKSComputePolicy",
+    "AmazonEKSBlockStoragePolicy",
+    "AmazonEKSLoadBalancingPolicy",
+    "AmazonEKSNetworkingPolicy",
+)
+
+
+@dataclass(frozen=True, kw_only=True)
+class TeamAccess:
+    """Who may edit one namespace and read another."""
+
+    principals: Sequence[str]  # ARNs of IAM roles or users
+    edits: Sequence[str]  # namespaces
+    reads: Sequence[str]
+
 
 class InferenceCluster(Construct):
-    """An EKS cluster without Auto Mode, ready for Karpenter.
+    """An EKS cluster ready for Karpenter, or in Auto Mode.
 
     Access is by EKS access entries alone. Nobody becomes administrator by having created the cluster: that grant is
     invisible, and here it would go to CloudFormation's role. With no `admins` nobody is locked out for good, since an
@@ -33,11 +60,18 @@ class InferenceCluster(Construct):
         version: str,  # Kubernetes minor version, such as "1.36"
         vpc: ec2.IVpc,
         subnets: Sequence[ec2.ISubnet],  # private subnets in two zones or more
+        compute: Literal["karpenter", "auto-mode"] = "karpenter",
         public_access_cidrs: Sequence[str] = (),  # default: a private endpoint alone
         admins: Sequence[str] = (),  # ARNs of IAM roles or users
         viewers: Sequence[str] = (),
+        teams: Mapping[str, TeamAccess] | None = None,
         system_instance_types: Sequence[str] = ("m7g.large", "m6g.large"),
         system_node_count: int = 2,
+        prefix_delegation: bool = False,  # addresses in blocks of sixteen
+        lustre: bool = False,  # whether pods mount FSx for Lustre
+        support_type: Literal["standard", "extended"] = "standard",
+        control_plane_tier: str = "standard",  # such as tier-xl, provisioned and billed
+        zonal_shift: bool = False,
         log_retention_days: int = 90,
         deletion_protection: bool = True,  # `cdk destroy` fails until a deploy has switched it off
         removal_policy: RemovalPolicy = RemovalPolicy.RETAIN,  # of the key and the log
@@ -62,6 +96,7 @@ class InferenceCluster(Construct):
             if public_access_cidrs
             else eks.EndpointAccess.PRIVATE
         )
+        auto_mode = compute == "auto-mode"
         self.cluster = eks.Cluster(
             self,
             "Cluster",
@@ -71,8 +106,12 @@ class InferenceCluster(Construct):
             vpc_subnets=[ec2.SubnetSelection(subnets=list(subnets))],
             endpoint_access=endpoint,
             # Auto Mode is the default of the construct; its pools and Karpenter's would compete.
-            default_capacity_type=eks.DefaultCapacityType.NODEGROUP,
-            default_capacity=0,
+            default_capacity_type=eks.DefaultCapacityType.AUTOMODE
+            if auto_mode
+            else eks.DefaultCapacityType.NODEGROUP,
+            default_capacity=None if auto_mode else 0,
+            compute=self._auto_mode_compute(name) if auto_mode else None,
+            role=self._auto_mode_role() if auto_mode else None,
             bootstrap_cluster_creator_admin_permissions=False,
             # The add-ons below install these components; changing this later replaces the cluster.
             bootstrap_self_managed_addons=False,
@@ -84,20 +123,32 @@ class InferenceCluster(Construct):
                 eks.ClusterLoggingTypes.CONTROLLER_MANAGER,
                 eks.ClusterLoggingTypes.SCHEDULER,
             ],
+            # Above standard it is billed by the hour.
+            control_plane_scaling_tier=None
+            if control_plane_tier == "standard"
+            else eks.ControlPlaneScalingTier.of(control_plane_tier),
         )
         resource = self.cluster.node.default_child
         assert isinstance(resource, eks.CfnCluster)
         resource.deletion_protection = deletion_protection
         # EKS defaults to EXTENDED, which costs six times as much from the day standard support ends.
-        resource.upgrade_policy = eks.CfnCluster.UpgradePolicyProperty(support_type="STANDARD")
+        resource.upgrade_policy = eks.CfnCluster.UpgradePolicyProperty(support_type=support_type.upper())
+        if zonal_shift:
+            resource.zonal_shift_config = eks.CfnCluster.ZonalShiftConfigProperty(enabled=True)
         resource.node.add_dependency(audit_log)
 
         self._grant("Admins", admins, "AmazonEKSClusterAdminPolicy")
         # Not AmazonEKSAdminViewPolicy: that one reads secrets.
         self._grant("Viewers", viewers, "AmazonEKSViewPolicy")
+        for team, access in (teams or {}).items():
+            self._admit(team, access)
 
-        networking = add_addons_before_nodes(self, cluster_name=self.cluster.cluster_name)
-        self.system_nodes = SystemNodeGroup(
+        addons = ClusterAddons(scope=self, cluster_name=self.cluster.cluster_name, version=version)
+        if auto_mode:
+            addons.in_every_mode(lustre=lustre)
+            return
+        networking = addons.before_nodes(prefix_delegation=prefix_delegation)
+        system_nodes = SystemNodeGroup(
             self,
             "SystemNodes",
             cluster=cast(eks.ICluster, self.cluster),
@@ -105,21 +156,69 @@ class InferenceCluster(Construct):
             instance_types=system_instance_types,
             count=system_node_count,
         )
-        self.system_nodes.nodegroup.node.add_dependency(*networking)
-        for addon in add_addons_after_nodes(self, cluster_name=self.cluster.cluster_name):
-            addon.node.add_dependency(self.system_nodes.nodegroup)
+        system_nodes.nodegroup.node.add_dependency(*networking)
+        for addon in addons.after_nodes(lustre=lustre):
+            addon.node.add_dependency(system_nodes.nodegroup)
+
+    def _auto_mode_compute(self, name: str) -> eks.ComputeConfig:
+        # The NodeClasses that are rendered name this role; EKS admits it, since the cluster's own pools use it too.
+        role = iam.Role(
+            self,
+            "NodeRole",
+            role_name=f"{name}-node",
+            description="Nodes that EKS Auto Mode launches",
+            assumed_by=iam.ServicePrincipal("ec2.amazonaws.com"),
+            managed_policies=_managed(_AUTO_MODE_NODE_POLICIES),
+        )
+        return eks.ComputeConfig(node_pools=list(AUTO_MODE_POOLS), node_role=role)
+
+    def _auto_mode_role(self) -> iam.Role:
+        return iam.Role(
+            self,
+            "ClusterRole",
+            description="Control plane in Auto Mode",
+            # EKS tags its sessions, and is refused without sts:TagSession.
+            assumed_by=iam.ServicePrincipal("eks.amazonaws.com").with_session_tags(),
+            managed_policies=_managed(_AUTO_MODE_CLUSTER_POLICIES),
+        )
 
     def _grant(self, construct_id: str, principals: Sequence[str], policy: str) -> None:
         entries = Construct(self, construct_id)
         for principal in principals:
-            eks.AccessEntry(
+            self._entry(
                 entries,
                 principal,
-                cluster=cast(eks.ICluster, self.cluster),
-                principal=principal,
-                access_policies=[
+                [
                     eks.AccessPolicy.from_access_policy_name(
                         policy, access_scope_type=eks.AccessScopeType.CLUSTER
                     )
                 ],
             )
+
+    def _admit(self, team: str, access: TeamAccess) -> None:
+        entries = Construct(self, f"Team-{team}")
+        policies = [
+            eks.AccessPolicy.from_access_policy_name(
+                policy, access_scope_type=eks.AccessScopeType.NAMESPACE, namespaces=list(namespaces)
+            )
+            for policy, namespaces in (
+                ("AmazonEKSEditPolicy", access.edits),
+                ("AmazonEKSViewPolicy", access.reads),
+            )
+            if namespaces
+        ]
+        for principal in access.principals:
+            self._entry(entries, principal, policies)
+
+    def _entry(self, scope: Construct, principal: str, policies: Sequence[eks.IAccessPolicy]) -> None:
+        eks.AccessEntry(
+            scope,
+            principal,
+            cluster=cast(eks.ICluster, self.cluster),
+            principal=principal,
+            access_policies=list(policies),
+        )
+
+
+def _managed(names: Sequence[str]) -> list[iam.IManagedPolicy]:
+    return [iam.ManagedPolicy.from_aws_managed_policy_name(name) for name in names]

@@ -15,10 +15,7 @@ from aws_cdk.lambda_layer_kubectl_v36 import KubectlV36Layer
 from constructs import Construct
 
 from modelyard.aws.pod_identity import PodIdentityRole
-
-CHART: Final = "oci://ghcr.io/fluxcd-community/charts/flux2"
-CHART_VERSION: Final = "2.18.3"
-"""Flux 2.8.5; the chart is of 2026-04-14."""
+from modelyard.releases import chart
 
 NAMESPACE: Final = "flux-system"
 _SOURCE: Final = "modelyard"
@@ -91,6 +88,7 @@ class Flux(Construct):
                 )
             ],
         )
+        release = chart("flux2")
         self.release = eks.HelmChart(
             self,
             "Release",
@@ -98,9 +96,9 @@ class Flux(Construct):
                 self, "Installed", cluster_name=cluster_name, kubectl_provider=installer
             ),
             release="flux",
-            repository=CHART,
-            chart="flux2",
-            version=CHART_VERSION,
+            repository=f"{release.repository}/{release.name}",
+            chart=release.name,
+            version=release.version,
             namespace=NAMESPACE,
             create_namespace=True,
             wait=True,

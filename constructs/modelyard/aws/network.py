@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+import ipaddress
 from collections.abc import Sequence
 from typing import Final
 
-from aws_cdk import Acknowledgment, RemovalPolicy, Tags, Validations
+from aws_cdk import Acknowledgment, RemovalPolicy, Stack, Tags, Validations
 from aws_cdk import aws_ec2 as ec2
 from constructs import Construct
 
@@ -45,6 +46,7 @@ class InferenceNetwork(Construct):
         cluster_name: str,  # Karpenter finds subnets by this name
         availability_zones: Sequence[str],
         cidr: str = "10.64.0.0/16",  # /16 to /22
+        pod_cidr: str | None = None,  # second range, /16 to /22, whose subnets the VPC CNI gives to pods
         nat_gateways: int = 1,  # one for each zone at most; one alone is a single point of failure, and cheaper
         interface_endpoints: bool = True,
         log_retention_days: int = 90,
@@ -86,33 +88,104 @@ class InferenceNetwork(Construct):
             Tags.of(subnet).add("kubernetes.io/role/internal-elb", "1")
         for subnet in self.vpc.public_subnets:
             Tags.of(subnet).add("kubernetes.io/role/elb", "1")
-
-        self.flow_log = AuditLog(
-            self, "FlowLog", retention_days=log_retention_days, removal_policy=removal_policy
-        )
-        self.vpc.add_flow_log("Flow", destination=ec2.FlowLogDestination.to_cloud_watch_logs(self.flow_log))
-
+        if pod_cidr:
+            self._add_pod_subnets(pod_cidr)
+        add_flow_log(self, vpc=self.vpc, log_retention_days=log_retention_days, removal_policy=removal_policy)
         # Free, and the way of image layers and model weights: through a NAT they would cost per gigabyte.
         self.vpc.add_gateway_endpoint("S3", service=ec2.GatewayVpcEndpointAwsService.S3)
         if interface_endpoints:
-            self._add_interface_endpoints()
-
-    def _add_interface_endpoints(self) -> None:
-        group = ec2.SecurityGroup(
-            self,
-            "Endpoints",
-            vpc=self.vpc,
-            description="AWS APIs, from inside the VPC",
-            allow_all_outbound=False,
-        )
-        group.add_ingress_rule(
-            ec2.Peer.ipv4(self.vpc.vpc_cidr_block), ec2.Port.tcp(443), "HTTPS from the VPC"
-        )
-        for name, service in _INTERFACE_ENDPOINTS.items():
-            self.vpc.add_interface_endpoint(
-                name,
-                service=service,
-                open=False,
-                security_groups=[group],
-                subnets=ec2.SubnetSelection(subnet_type=ec2.SubnetType.PRIVATE_WITH_EGRESS),
+            add_interface_endpoints(
+                self,
+                vpc=self.vpc,
+                subnets=self.vpc.private_subnets,
+                cidrs=[cidr, *([pod_cidr] if pod_cidr else [])],
             )
+
+    def _add_pod_subnets(self, cidr: str) -> None:
+        """A subnet for pods beside each private one, with its way out. The VPC CNI finds them by their tag (1.18, subnet
+        discovery); nodes stay where they are."""
+        block = ec2.CfnVPCCidrBlock(self, "PodRange", vpc_id=self.vpc.vpc_id, cidr_block=cidr)
+        quarters = ipaddress.ip_network(cidr).subnets(prefixlen_diff=2)
+        for private, quarter in zip(self.vpc.private_subnets, quarters, strict=False):
+            subnet = ec2.CfnSubnet(
+                self,
+                f"Pods{private.availability_zone[-1].upper()}",
+                vpc_id=self.vpc.vpc_id,
+                availability_zone=private.availability_zone,
+                cidr_block=str(quarter),
+                map_public_ip_on_launch=False,
+            )
+            Tags.of(subnet).add("kubernetes.io/role/cni", "1")
+            Tags.of(subnet).add("Name", f"{self.node.path}/Pods{private.availability_zone[-1].upper()}")
+            subnet.add_dependency(block)
+            ec2.CfnSubnetRouteTableAssociation(
+                subnet,
+                "Route",
+                subnet_id=subnet.attr_subnet_id,
+                route_table_id=private.route_table.route_table_id,
+            )
+
+
+class ExistingNetwork(Construct):
+    """What a VPC of somebody else needs for a cluster: a flow log and endpoints, nothing that changes what is there."""
+
+    def __init__(
+        self,
+        scope: Construct,
+        construct_id: str,
+        *,
+        vpc: ec2.IVpc,
+        subnets: Sequence[ec2.ISubnet],  # where the nodes will live
+        cidr: str,
+        route_tables: Sequence[str] = (),  # ids, for the S3 gateway endpoint; none where the VPC has it
+        interface_endpoints: bool = True,
+        flow_logs: bool = True,
+        log_retention_days: int = 90,
+        removal_policy: RemovalPolicy = RemovalPolicy.RETAIN,  # of the flow logs
+    ) -> None:
+        super().__init__(scope, construct_id)
+        if flow_logs:
+            add_flow_log(self, vpc=vpc, log_retention_days=log_retention_days, removal_policy=removal_policy)
+        if route_tables:
+            # The L2 wants subnets whose route tables it knows.
+            ec2.CfnVPCEndpoint(
+                self,
+                "S3",
+                vpc_id=vpc.vpc_id,
+                service_name=f"com.amazonaws.{Stack.of(self).region}.s3",
+                vpc_endpoint_type="Gateway",
+                route_table_ids=list(route_tables),
+            )
+        if interface_endpoints:
+            add_interface_endpoints(self, vpc=vpc, subnets=subnets, cidrs=[cidr])
+
+
+def add_flow_log(
+    scope: Construct, *, vpc: ec2.IVpc, log_retention_days: int, removal_policy: RemovalPolicy
+) -> None:
+    """Record accepted and refused traffic of the whole VPC."""
+    log = AuditLog(scope, "FlowLog", retention_days=log_retention_days, removal_policy=removal_policy)
+    vpc.add_flow_log("Flow", destination=ec2.FlowLogDestination.to_cloud_watch_logs(log))
+
+
+def add_interface_endpoints(
+    scope: Construct, *, vpc: ec2.IVpc, subnets: Sequence[ec2.ISubnet], cidrs: Sequence[str]
+) -> None:
+    """AWS APIs inside the VPC, for `cidrs` alone."""
+    group = ec2.SecurityGroup(
+        scope,
+        "Endpoints",
+        vpc=vpc,
+        description="AWS APIs, from inside the VPC",
+        allow_all_outbound=False,
+    )
+    for cidr in cidrs:
+        group.add_ingress_rule(ec2.Peer.ipv4(cidr), ec2.Port.tcp(443), "HTTPS from the VPC")
+    for name, service in _INTERFACE_ENDPOINTS.items():
+        vpc.add_interface_endpoint(
+            name,
+            service=service,
+            open=False,
+            security_groups=[group],
+            subnets=ec2.SubnetSelection(subnets=list(subnets)),
+        )

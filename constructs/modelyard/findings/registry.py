@@ -228,7 +228,8 @@ _CHECKS = (
         "CAP006",
         "The instance type has no public on-demand price",
         "Karpenter does not launch a type without a price; it starts only from a reservation or capacity block.",
-        "Buy the capacity and list its `reservations` with capacity `reserved`.",
+        "Buy the capacity and list its `reservations` with capacity `reserved`, or state the price that you pay on demand "
+        "under `prices`.",
     ),
     _warning(
         "CAP007",
@@ -241,6 +242,38 @@ _CHECKS = (
         "Part of the pool's limit can never be used",
         "A limit counts whole nodes. What is left below the next whole node looks like room and is none.",
         "Use a multiple of the node's accelerators.",
+    ),
+    _warning(
+        "CAP010",
+        "The pool's capacity ends",
+        "Every reservation of the pool ends and nothing else may be launched: from then on its models wait for nodes that "
+        "never come. The nodes of a Capacity Block are drained forty minutes before its end.",
+        "Add a capacity type or a reservation that begins before, or plan the models' move and acknowledge the finding.",
+    ),
+    _error(
+        "CAP011",
+        "A static pool is larger than its limit",
+        "Static nodes are there whether models need them or not. What the limit does not count, quotas and costs do not "
+        "count either.",
+        "Raise the limit, or lower `nodes`.",
+    ),
+    _error(
+        "CAP012",
+        "Two pools state different prices for a type",
+        "Karpenter knows one price of an instance type, and compares it with others when it chooses.",
+        "State the same price in both pools.",
+    ),
+    _error(
+        "TEAM001",
+        "A team's models can hold more accelerators than it was granted",
+        "At their most replicas the models that the team owns exceed its share, and take capacity that others count on.",
+        "Lower the models' largest number of replicas, or raise the grant.",
+    ),
+    _warning(
+        "TEAM002",
+        "The model's owner is not a team of the environment",
+        "Nobody has access on behalf of the owner, and no share limits it.",
+        "Add the team to the environment, or correct `owner.team`.",
     ),
     _warning(
         "CAP009",

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cache
+from types import MappingProxyType
 
 from modelyard.hardware.memory import Memory
 from modelyard.hardware.tables import yaml_table
@@ -44,7 +46,20 @@ class PlatformFacts:
     image_disk: Memory
     system_disk: Memory
     usable_disk_share: float
+    parallel_pull: Mapping[str, str]
     hours_per_month: int
+
+    def pulls_in_parallel(self, ami: str) -> bool:
+        """Whether images of the alias, such as `al2023@v20260714`, can be told to unpack layers in parallel."""
+        family, _, release = ami.partition("@")
+        if family not in self.parallel_pull:
+            return False
+        if release == "latest":
+            return True
+        first, given = (
+            [int(part) for part in text.split(".")] for text in (self.parallel_pull[family], release[1:])
+        )
+        return given >= first
 
     def quota(self, family: str) -> Quota:
         """The quota that an instance family such as `g6e` counts against.
@@ -85,6 +100,7 @@ def platform_facts() -> PlatformFacts:
         ),
         image_disk=Memory.gib(table["disk"]["imageGib"]),
         system_disk=Memory.gib(table["disk"]["systemGib"]),
+        parallel_pull=MappingProxyType(table["parallelPull"]),
         usable_disk_share=table["disk"]["usableShare"],
         hours_per_month=table["hoursPerMonth"],
     )

@@ -1,4 +1,4 @@
-"""A Karpenter NodePool with its EC2NodeClass for one accelerator."""
+"""A NodePool with its node class for one accelerator, and prices that nobody publishes."""
 
 from __future__ import annotations
 
@@ -9,18 +9,10 @@ from constructs import Construct
 from modelyard.hardware import InstanceType, accelerator_of
 from modelyard.k8s.labels import platform_labels
 from modelyard.k8s.manifest import manifest
-from modelyard.k8s.node_class import node_class, one_of
-from modelyard.planning.placement import candidates, launchable, uses_local_disks
+from modelyard.k8s.node_class import NodeClass, add_node_class, one_of
+from modelyard.planning.admission import candidates, priced_by, root_volume_gib, uses_local_disks
+from modelyard.planning.placement import launchable
 from modelyard.spec import Environment, Pool
-
-# nodeadm pulls and unpacks layers in parallel with this gate; AL2023 images know it since 2025.
-_FAST_PULL = """\
-apiVersion: node.eks.aws/v1alpha1
-kind: NodeConfig
-spec:
-  featureGates:
-    FastImagePull: true
-"""
 
 # Models take minutes to load: a node without pods stays this long, so that a rollout in place finds it again.
 _CONSOLIDATE_AFTER = "30m"
@@ -37,16 +29,24 @@ class AcceleratorPool(Construct):
         self, scope: Construct, construct_id: str, *, name: str, pool: Pool, environment: Environment
     ) -> None:
         super().__init__(scope, construct_id)
-        labels = platform_labels("nodes")
         types = launchable(pool, environment.region)
-        manifest(
+        reference = add_node_class(
             self,
             "NodeClass",
-            api_version="karpenter.k8s.aws/v1",
-            kind="EC2NodeClass",
             name=name,
-            labels=labels,
-            spec=_node_class(pool, environment, types),
+            environment=environment,
+            settings=NodeClass(
+                ami=pool.ami,
+                volume_gib=root_volume_gib(pool),
+                zones=environment.pool_zones(pool),
+                fastest_volume=True,
+                parallel_pull=True,
+                local_disks=bool(types)
+                and uses_local_disks(candidates(pool.accelerator, pool.instance_types)),
+                interfaces=_efa_interfaces(types) if pool.fabric == "efa" else (),
+                reservations=[reservation.id for reservation in pool.reservations],
+                placement_group=pool.placement_group,
+            ),
         )
         manifest(
             self,
@@ -54,54 +54,86 @@ class AcceleratorPool(Construct):
             api_version="karpenter.sh/v1",
             kind="NodePool",
             name=name,
-            labels=labels,
-            spec=_node_pool(name, pool, environment, types),
+            labels=platform_labels("nodes"),
+            spec=_node_pool(name, pool, environment, types, reference),
         )
 
 
-def _node_class(pool: Pool, environment: Environment, types: list[InstanceType]) -> dict[str, Any]:
-    spec = node_class(environment, ami=pool.ami, volume_gib=pool.root_volume_gib, fastest_volume=True)
-    if pool.ami.startswith("al2023"):
-        spec["userData"] = _FAST_PULL
-    if types and uses_local_disks(candidates(pool)):
-        spec["instanceStorePolicy"] = "RAID0"
-    if pool.fabric == "efa":
-        spec["networkInterfaces"] = _efa_interfaces(types)
-    if pool.reservations:
-        spec["capacityReservationSelectorTerms"] = [{"id": reservation} for reservation in pool.reservations]
-    return spec
+class StatedPrices(Construct):
+    """What pools say a type costs on demand, for types that Karpenter would never launch for want of a price."""
+
+    def __init__(self, scope: Construct, construct_id: str, *, environment: Environment) -> None:
+        super().__init__(scope, construct_id)
+        for instance_type, price in sorted(stated_prices(environment).items()):
+            name = f"price-{instance_type.replace('.', '-')}"
+            manifest(
+                self,
+                name,
+                api_version="karpenter.sh/v1alpha1",
+                kind="NodeOverlay",
+                name=name,
+                labels=platform_labels("nodes"),
+                spec={
+                    "requirements": [one_of("node.kubernetes.io/instance-type", [instance_type])],
+                    "price": f"{price:g}",
+                },
+            )
+
+
+def stated_prices(environment: Environment) -> dict[str, float]:
+    """Types without a public price to the US dollars an hour that a pool states."""
+    return {
+        instance_type: pool.prices[instance_type]["on-demand"]
+        for pool in environment.pools.values()
+        for instance_type in priced_by(pool, environment)
+    }
 
 
 def _efa_interfaces(types: list[InstanceType]) -> list[dict[str, Any]]:
     """One interface with an address, and an EFA device without one on every network card: addresses stay for pods.
 
     Without this Karpenter attaches every interface with addresses of its own (Karpenter, EC2NodeClass networkInterfaces;
-    EC2 user guide, EFA on p5: device 1 of every card).
+    EC2 user guide, EFA on p5: device 1 of every card). A type with one EFA device per card beside the primary interface
+    carries it on device 1 of card 0 and on device 0 of the others (p6-b200, same guide).
     """
     cards = min((t.efa_interfaces for t in types if t.efa_interfaces), default=0)
+    later = 0 if all(t.family.startswith("p6") for t in types) else 1
     first = {"networkCardIndex": 0, "deviceIndex": 0, "interfaceType": "interface"}
     return [
         first,
-        *({"networkCardIndex": card, "deviceIndex": 1, "interfaceType": "efa-only"} for card in range(cards)),
+        *(
+            {
+                "networkCardIndex": card,
+                "deviceIndex": 1 if card == 0 else later,
+                "interfaceType": "efa-only",
+            }
+            for card in range(cards)
+        ),
     ]
 
 
-def _node_pool(name: str, pool: Pool, environment: Environment, types: list[InstanceType]) -> dict[str, Any]:
+def _node_pool(
+    name: str,
+    pool: Pool,
+    environment: Environment,
+    types: list[InstanceType],
+    reference: dict[str, str],
+) -> dict[str, Any]:
     accelerator = accelerator_of(pool.accelerator)
-    return {
+    spec: dict[str, Any] = {
         "template": {
             "metadata": {
                 "labels": {"modelyard.dev/accelerator": pool.accelerator, "modelyard.dev/pool": name}
             },
             "spec": {
-                "nodeClassRef": {"group": "karpenter.k8s.aws", "kind": "EC2NodeClass", "name": name},
+                "nodeClassRef": reference,
                 "requirements": [
                     one_of("node.kubernetes.io/instance-type", sorted(instance.name for instance in types)),
                     one_of("karpenter.sh/capacity-type", list(pool.capacity)),
                     one_of("topology.kubernetes.io/zone", list(environment.pool_zones(pool))),
                 ],
                 "taints": [{"key": accelerator.taint, "value": "true", "effect": "NoSchedule"}],
-                "expireAfter": "Never",
+                "expireAfter": pool.expire_after,
             },
         },
         "disruption": {
@@ -109,5 +141,8 @@ def _node_pool(name: str, pool: Pool, environment: Environment, types: list[Inst
             "consolidateAfter": _CONSOLIDATE_AFTER,
             "budgets": [{"nodes": "1"}, *([_NO_DRIFT] if environment.strict else [])],
         },
-        "limits": {accelerator.resource: str(pool.limit)},
     }
+    if pool.nodes:
+        # One more while a drifted node is replaced; a static pool takes no other limit.
+        return {**spec, "replicas": pool.nodes, "limits": {"nodes": str(pool.nodes + 1)}}
+    return {**spec, "limits": {accelerator.resource: str(pool.limit)}}

@@ -6,11 +6,13 @@ from constructs import Construct
 
 from modelyard.k8s.labels import platform_labels
 from modelyard.k8s.manifest import manifest
-from modelyard.k8s.node_class import node_class, one_of
+from modelyard.k8s.node_class import NodeClass, add_node_class, instance_label, one_of
 from modelyard.spec import Environment
 
 NAME = "general"
 _VOLUME_GIB = 60
+# With addresses in blocks, interfaces no longer bound the pods of a node: what AWS advises for nodes below 30 vCPU.
+_PODS_WITH_PREFIXES = 110
 
 
 class GeneralPool(Construct):
@@ -19,15 +21,16 @@ class GeneralPool(Construct):
     def __init__(self, scope: Construct, construct_id: str, *, environment: Environment) -> None:
         super().__init__(scope, construct_id)
         nodes = environment.cluster.general_nodes
-        labels = platform_labels("nodes")
-        manifest(
+        reference = add_node_class(
             self,
             "NodeClass",
-            api_version="karpenter.k8s.aws/v1",
-            kind="EC2NodeClass",
             name=NAME,
-            labels=labels,
-            spec=node_class(environment, ami=nodes.ami, volume_gib=_VOLUME_GIB),
+            environment=environment,
+            settings=NodeClass(
+                ami=nodes.ami,
+                volume_gib=_VOLUME_GIB,
+                pods=_PODS_WITH_PREFIXES if environment.network.prefix_delegation else None,
+            ),
         )
         manifest(
             self,
@@ -35,16 +38,16 @@ class GeneralPool(Construct):
             api_version="karpenter.sh/v1",
             kind="NodePool",
             name=NAME,
-            labels=labels,
+            labels=platform_labels("nodes"),
             spec={
                 "template": {
                     "spec": {
-                        "nodeClassRef": {"group": "karpenter.k8s.aws", "kind": "EC2NodeClass", "name": NAME},
+                        "nodeClassRef": reference,
                         "requirements": [
                             one_of("kubernetes.io/arch", ["arm64"]),
-                            one_of("karpenter.k8s.aws/instance-category", ["c", "m", "r"]),
+                            one_of(instance_label(environment, "instance-category"), ["c", "m", "r"]),
                             {
-                                "key": "karpenter.k8s.aws/instance-generation",
+                                "key": instance_label(environment, "instance-generation"),
                                 "operator": "Gt",
                                 "values": ["6"],
                             },

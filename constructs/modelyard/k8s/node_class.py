@@ -1,35 +1,145 @@
-"""What every node that Karpenter launches has in common."""
+"""What every launched node has in common, as Karpenter's EC2NodeClass or as the NodeClass of EKS Auto Mode."""
 
 from __future__ import annotations
 
-from typing import Any
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any, Final
 
+from constructs import Construct
+
+from modelyard.hardware import platform_facts
+from modelyard.k8s.labels import platform_labels
+from modelyard.k8s.manifest import manifest
 from modelyard.spec import Environment
 
 _VOLUME = {"volumeType": "gp3", "encrypted": True, "deleteOnTermination": True}
 # gp3's maximum: images of ten gigabytes unpack as fast as the volume writes, and the node is paid for meanwhile.
-_FASTEST = {"iops": 16000, "throughput": 1000}
+_FASTEST: Final = {"iops": 16000, "throughput": 1000}
+
+_NODEADM_PULL = """\
+apiVersion: node.eks.aws/v1alpha1
+kind: NodeConfig
+spec:
+  featureGates:
+    FastImagePull: true
+"""
+_BOTTLEROCKET_PULL = """\
+[settings.container-runtime]
+snapshotter = "soci"
+
+[settings.container-runtime-plugins.soci-snapshotter]
+pull-mode = "parallel-pull-unpack"
+"""
 
 
-def node_class(
-    environment: Environment, *, ami: str, volume_gib: int, fastest_volume: bool = False
-) -> dict[str, Any]:
-    """`spec` of an EC2NodeClass: the cluster's subnets, group and instance profile, IMDSv2, an encrypted disk."""
-    cluster = environment.cluster_name
-    # Bottlerocket keeps images and pods on its second volume.
-    device = "/dev/xvda" if ami.startswith("al2023") else "/dev/xvdb"
-    ebs = {**_VOLUME, **(_FASTEST if fastest_volume else {}), "volumeSize": f"{volume_gib}Gi"}
-    return {
-        "amiSelectorTerms": [{"alias": ami}],
-        "instanceProfile": f"{cluster}-node",
-        "subnetSelectorTerms": [{"tags": {"karpenter.sh/discovery": cluster}}],
-        "securityGroupSelectorTerms": [{"tags": {"aws:eks:cluster-name": cluster}}],
-        "blockDeviceMappings": [{"deviceName": device, "ebs": ebs}],
-        "metadataOptions": {"httpTokens": "required", "httpPutResponseHopLimit": 1},
-        "tags": {**environment.tags, "modelyard.dev/env": environment.name},
-    }
+@dataclass(frozen=True, kw_only=True)
+class NodeClass:
+    """Settings of a node class.
+
+    Auto Mode brings its own images, pulls layers in parallel and uses local disks by itself, so `ami`, `local_disks`
+    and `pods` say nothing there.
+    """
+
+    ami: str
+    volume_gib: int
+    zones: Sequence[str] = ()  # default: the environment's
+    fastest_volume: bool = False
+    parallel_pull: bool = False
+    local_disks: bool = False
+    pods: int | None = None  # most pods a node; default: by its network interfaces
+    interfaces: Sequence[dict[str, Any]] = ()
+    reservations: Sequence[str] = ()
+    placement_group: str | None = None
+
+
+def add_node_class(
+    scope: Construct, construct_id: str, *, name: str, environment: Environment, settings: NodeClass
+) -> dict[str, str]:
+    """Add the class, and return the reference that a NodePool needs: the cluster's subnets, group and role, IMDSv2,
+    encrypted disks."""
+    auto = environment.cluster.auto_mode
+    group, kind = ("eks.amazonaws.com", "NodeClass") if auto else ("karpenter.k8s.aws", "EC2NodeClass")
+    spec = _auto_mode(environment, settings) if auto else _karpenter(environment, settings)
+    manifest(
+        scope,
+        construct_id,
+        api_version=f"{group}/v1",
+        kind=kind,
+        name=name,
+        labels=platform_labels("nodes"),
+        spec=spec,
+    )
+    return {"group": group, "kind": kind, "name": name}
+
+
+def instance_label(environment: Environment, name: str) -> str:
+    """The well-known label of an instance's property, such as `instance-category`."""
+    domain = "eks.amazonaws.com" if environment.cluster.auto_mode else "karpenter.k8s.aws"
+    return f"{domain}/{name}"
 
 
 def one_of(key: str, values: list[str]) -> dict[str, Any]:
     """A requirement of a NodePool."""
     return {"key": key, "operator": "In", "values": values}
+
+
+def _karpenter(environment: Environment, settings: NodeClass) -> dict[str, Any]:
+    # Bottlerocket keeps images and pods on its second volume.
+    al2023 = settings.ami.startswith("al2023")
+    ebs = {
+        **_VOLUME,
+        **(_FASTEST if settings.fastest_volume else {}),
+        "volumeSize": f"{settings.volume_gib}Gi",
+    }
+    spec: dict[str, Any] = {
+        "amiSelectorTerms": [{"alias": settings.ami}],
+        "instanceProfile": f"{environment.cluster_name}-node",
+        **_network(environment, settings),
+        "blockDeviceMappings": [{"deviceName": "/dev/xvda" if al2023 else "/dev/xvdb", "ebs": ebs}],
+        # One hop ends at the node: a pod that asks for the node's credentials gets no answer.
+        "metadataOptions": {"httpTokens": "required", "httpPutResponseHopLimit": 1},
+    }
+    if settings.parallel_pull and platform_facts().pulls_in_parallel(settings.ami):
+        spec["userData"] = _NODEADM_PULL if al2023 else _BOTTLEROCKET_PULL
+    if settings.local_disks:
+        spec["instanceStorePolicy"] = "RAID0"
+    if settings.pods:
+        spec["kubelet"] = {"maxPods": settings.pods}
+    if settings.interfaces:
+        spec["networkInterfaces"] = list(settings.interfaces)
+    return spec
+
+
+def _auto_mode(environment: Environment, settings: NodeClass) -> dict[str, Any]:
+    volume = {"size": f"{settings.volume_gib}Gi"}
+    spec: dict[str, Any] = {
+        "role": f"{environment.cluster_name}-node",
+        **_network(environment, settings),
+        "ephemeralStorage": {**volume, **(_FASTEST if settings.fastest_volume else {})},
+        # Otherwise NetworkPolicies are accepted and ignored.
+        "networkPolicy": "DefaultAllow",
+    }
+    if settings.interfaces:
+        spec["advancedNetworking"] = {"networkInterfaces": list(settings.interfaces)}
+    return spec
+
+
+def _network(environment: Environment, settings: NodeClass) -> dict[str, Any]:
+    """What both kinds of classes spell alike."""
+    cluster = environment.cluster_name
+    zones = settings.zones or environment.availability_zones
+    existing = environment.network.vpc
+    spec: dict[str, Any] = {
+        # Subnets of others cannot be tagged from here.
+        "subnetSelectorTerms": [{"id": existing.private_subnets[zone]} for zone in zones]
+        if existing
+        else [{"tags": {"karpenter.sh/discovery": cluster}}],
+        "securityGroupSelectorTerms": [{"tags": {"aws:eks:cluster-name": cluster}}],
+        "tags": {**environment.tags, "modelyard:environment": environment.name},
+    }
+    if settings.reservations:
+        spec["capacityReservationSelectorTerms"] = [{"id": identity} for identity in settings.reservations]
+    if settings.placement_group:
+        spec["placementGroupSelector"] = {"name": settings.placement_group}
+    return spec

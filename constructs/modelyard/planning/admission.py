@@ -2,13 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+import math
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 
-from modelyard.hardware import InstanceType, Memory, platform_facts
-from modelyard.spec.environment import Pool
+from modelyard.hardware import InstanceType, Memory, instance_types, platform_facts, types_with
+from modelyard.spec.environment import Environment
+from modelyard.spec.pool import Pool
 
 _NOTHING = Memory(0)
+
+EPHEMERAL = Memory.gib(20)
+"""What a server's pod asks of the node's disk: compile caches, temporary files and logs."""
+
+_LEAST_VOLUME_GIB = 100
 
 
 @dataclass(frozen=True)
@@ -56,7 +63,10 @@ class Room:
 
 @dataclass(frozen=True)
 class PoolTerms:
-    """What of a pool decides which nodes it can have, for look-ups: `limit` in accelerators, the volume in GiB."""
+    """What of a pool decides which nodes it can have, for look-ups: `limit` in accelerators, the volume in GiB.
+
+    `priced` are the types whose price on demand the pool states: Karpenter is told, and can launch them.
+    """
 
     accelerator: str
     instance_types: tuple[str, ...]
@@ -64,11 +74,18 @@ class PoolTerms:
     limit: int
     root_volume_gib: int
     region: str
+    priced: tuple[str, ...] = ()
 
     @classmethod
-    def of(cls, pool: Pool, region: str) -> PoolTerms:
+    def of(cls, pool: Pool, environment: Environment) -> PoolTerms:
         return cls(
-            pool.accelerator, pool.instance_types, pool.capacity, pool.limit, pool.root_volume_gib, region
+            pool.accelerator,
+            pool.instance_types,
+            pool.capacity,
+            pool.limit,
+            root_volume_gib(pool),
+            environment.region,
+            priced_by(pool, environment),
         )
 
 
@@ -99,16 +116,65 @@ def room_on(instance: InstanceType, volume: Memory) -> Room | None:
     )
 
 
+def candidates(accelerator: str, names: tuple[str, ...]) -> tuple[InstanceType, ...]:
+    """The instance types of a pool: those it names, or all with its accelerator."""
+    if not names:
+        return types_with(accelerator)
+    return tuple(instance_types()[name] for name in names if name in instance_types())
+
+
+def uses_local_disks(types: Iterable[InstanceType]) -> bool:
+    """Whether nodes of a pool with `types` put pods and images on their NVMe disks: only where all of them have some."""
+    return all(instance.local_nvme_gb for instance in types)
+
+
+def root_volume_gib(pool: Pool) -> int:
+    """Size of the root volume: what the pool says, or room for two engine images, as an update pulls the next beside
+    the last, and for a pod on each accelerator. Local disks hold images and pods where there are some."""
+    if pool.root_volume_gib:
+        return pool.root_volume_gib
+    types = candidates(pool.accelerator, pool.instance_types)
+    if not types or uses_local_disks(types):
+        return _LEAST_VOLUME_GIB
+    return default_volume_gib(max(instance.accelerator_count for instance in types))
+
+
+def default_volume_gib(pods: int) -> int:
+    """Root volume in GiB, in tens, of a node for so many model servers."""
+    facts = platform_facts()
+    held = facts.system_disk + facts.image_disk * 2 + EPHEMERAL * pods
+    return max(_LEAST_VOLUME_GIB, math.ceil(held.in_gib / facts.usable_disk_share / 10) * 10)
+
+
+def priced_by(pool: Pool, environment: Environment) -> tuple[str, ...]:
+    """Types without a public price that the pool states one for, in a NodeOverlay, which Auto Mode does not know."""
+    if environment.cluster.auto_mode:
+        return ()
+    return tuple(
+        sorted(
+            instance.name
+            for instance in candidates(pool.accelerator, pool.instance_types)
+            if unpriced(instance, environment.region) and pool.has_price(instance.name)
+        )
+    )
+
+
+def unpriced(instance: InstanceType, region: str) -> bool:
+    """Whether AWS publishes no price on demand, and Karpenter therefore launches none."""
+    return instance.price(region).source == "none-published"
+
+
 def capacity_types(instance: InstanceType, terms: PoolTerms) -> tuple[str, ...]:
     """The pool's capacity types by which Karpenter can launch the type.
 
-    It launches nothing on demand that AWS publishes no price for. Spot prices are read at run time; reservations
-    name what they hold.
+    It launches nothing on demand that AWS publishes no price for, unless the pool states one. Spot prices are read at
+    run time; reservations name what they hold.
     """
     sold = instance.usage_classes
     possible = {
         "reserved": bool({"on-demand", "capacity-block"} & set(sold)),
-        "on-demand": "on-demand" in sold and instance.price(terms.region).source != "none-published",
+        "on-demand": "on-demand" in sold
+        and (instance.name in terms.priced or not unpriced(instance, terms.region)),
         "spot": "spot" in sold,
     }
     return tuple(kind for kind in terms.capacity if possible[kind])

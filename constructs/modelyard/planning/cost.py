@@ -8,8 +8,8 @@ from dataclasses import dataclass
 
 from modelyard.hardware import InstanceType
 from modelyard.planning.placement import Placement
-from modelyard.spec.environment import CapacityType, Pool
 from modelyard.spec.operation import Replicas
+from modelyard.spec.pool import CapacityType, Pool
 
 
 @dataclass(frozen=True)

@@ -4,12 +4,19 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator
+from datetime import timedelta
 
 from modelyard.findings import Finding
 from modelyard.hardware import accelerator_named, accelerators, instance_types
+from modelyard.planning.admission import priced_by, unpriced
 from modelyard.planning.placement import launchable
-from modelyard.spec.environment import Environment, Pool
+from modelyard.spec.environment import Environment
 from modelyard.spec.loading import Catalogue
+from modelyard.spec.pool import Pool
+
+# EC2 begins to take the nodes of a Capacity Block back half an hour before its end, Karpenter drains them ten minutes
+# earlier (Karpenter, capacity blocks; EC2 user guide).
+_DRAIN_BEFORE_END = timedelta(minutes=40)
 
 
 def environment_findings(environment: Environment, catalogue: Catalogue) -> Iterator[Finding]:
@@ -24,6 +31,18 @@ def environment_findings(environment: Environment, catalogue: Catalogue) -> Iter
         )
     for name, pool in environment.pools.items():
         yield from _pool_findings(name, pool, environment, subject)
+    yield from _price_findings(environment, subject)
+    for name, team in environment.teams.items():
+        for field, kinds in (("accelerators", team.accelerators), ("notebooks", team.notebooks)):
+            for kind in kinds:
+                if kind not in accelerators():
+                    yield Finding(
+                        "HW001",
+                        f"team {name}: unknown accelerator '{kind}'",
+                        f"use one of {', '.join(accelerators())}",
+                        subject=subject,
+                        field=("teams", name, field, kind),
+                    )
     for name, override in environment.overrides.items():
         if name not in catalogue.models:
             yield Finding(
@@ -44,7 +63,7 @@ def environment_findings(environment: Environment, catalogue: Catalogue) -> Iter
 
 
 def _pool_findings(name: str, pool: Pool, environment: Environment, subject: str) -> Iterator[Finding]:
-    field = ("pools", name)
+    field = field_of(name)
     if accelerator_named(pool.accelerator) is None:
         yield Finding(
             "HW001",
@@ -111,17 +130,66 @@ def _pool_findings(name: str, pool: Pool, environment: Environment, subject: str
             subject=subject,
             field=field,
         )
-    unpriced = [i.name for i in usable if i.price(environment.region).source == "none-published"]
-    if unpriced and "reserved" not in pool.capacity:
+    priced = priced_by(pool, environment)
+    priceless = [i.name for i in usable if unpriced(i, environment.region) and i.name not in priced]
+    if priceless and "reserved" not in pool.capacity:
         yield Finding(
             "CAP006",
-            f"pool {name}: {', '.join(unpriced)} has no public price, so Karpenter launches it from reservations alone",
-            "set capacity to reserved and name reservations",
+            f"pool {name}: {', '.join(priceless)} has no public price, so Karpenter launches it from reservations alone",
+            "set capacity to reserved and name reservations"
+            + ("" if environment.cluster.auto_mode else ", or state what you pay in prices"),
             subject=subject,
             field=(*field, "capacity"),
         )
     if pool.ami.endswith("@latest"):
         yield _unpinned(f"pool {name}", pool.ami, subject, (*field, "ami"))
+    yield from _window_findings(name, pool, subject)
+    if pool.nodes and (most := pool.nodes * max(i.accelerator_count for i in usable)) > pool.limit:
+        yield Finding(
+            "CAP011",
+            f"pool {name}: {pool.nodes} static nodes can hold {most} {pool.accelerator}, its limit is {pool.limit}",
+            f"raise the limit to {most}, or name smaller instanceTypes",
+            subject=subject,
+            field=(*field, "nodes"),
+        )
+
+
+def _window_findings(name: str, pool: Pool, subject: str) -> Iterator[Finding]:
+    """A pool that lives on reservations alone, all of which end."""
+    ends = [reservation.ends for reservation in pool.reservations]
+    if set(pool.capacity) != {"reserved"} or not all(ends):
+        return
+    last = max(end for end in ends if end)
+    yield Finding(
+        "CAP010",
+        f"pool {name} has no capacity after {last:%Y-%m-%d %H:%M} UTC, when the last of its reservations ends; "
+        f"Karpenter drains a Capacity Block's nodes from {last - _DRAIN_BEFORE_END:%H:%M} on",
+        "add another capacity type or a reservation that begins before, or move its models by then",
+        subject=subject,
+        field=(*field_of(name), "reservations"),
+    )
+
+
+def field_of(pool: str) -> tuple[str, ...]:
+    """Where the pool stands in the environment file."""
+    return ("pools", pool)
+
+
+def _price_findings(environment: Environment, subject: str) -> Iterator[Finding]:
+    """A type has one price on demand, whichever pool launches it."""
+    stated: dict[str, tuple[str, float]] = {}
+    for name, pool in environment.pools.items():
+        for instance_type in priced_by(pool, environment):
+            price = pool.prices[instance_type]["on-demand"]
+            first, known = stated.setdefault(instance_type, (name, price))
+            if known != price:
+                yield Finding(
+                    "CAP012",
+                    f"pool {name}: {instance_type} costs {price:g} on demand here and {known:g} in pool {first}",
+                    "state the same price; Karpenter knows one for a type",
+                    subject=subject,
+                    field=(*field_of(name), "prices", instance_type),
+                )
 
 
 def _never_launched(limit: int, nodes: list[int]) -> int:

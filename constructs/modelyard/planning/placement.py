@@ -7,11 +7,21 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from functools import lru_cache
 
-from modelyard.hardware import InstanceType, Memory, instance_types, platform_facts, types_with
-from modelyard.planning.admission import PodRequest, PoolTerms, Room, room_on, shortages
+from modelyard.hardware import InstanceType, Memory, platform_facts, types_with
+from modelyard.planning.admission import (
+    EPHEMERAL,
+    PodRequest,
+    PoolTerms,
+    Room,
+    candidates,
+    room_on,
+    shortages,
+    uses_local_disks,
+)
 from modelyard.planning.serving import Serving
 from modelyard.planning.weights import checkpoint_size
-from modelyard.spec.environment import Environment, Pool
+from modelyard.spec.environment import Environment
+from modelyard.spec.pool import Pool
 
 
 @dataclass(frozen=True)
@@ -51,7 +61,6 @@ _HOST_MULTIMODAL = Memory.gib(4)  # --mm-processor-cache-gb, default 4
 _SHM_ALONE = Memory.gib(2)
 _SHM_PER_WORKER = Memory.gib(2)  # NCCL and message queues: 16 GiB at eight workers, as upstream examples use
 _KUBELET_CPU_MILLI = 110  # what Karpenter takes off the first cores of a node
-_EPHEMERAL = Memory.gib(20)  # compile caches, temporary files and logs
 
 
 # Huge pages that libfabric's EFA provider takes on p5 (AWS guide for EFA on EKS, 5128 MiB).
@@ -78,7 +87,7 @@ def pod_request(serving: Serving) -> PodRequest:
         memory=memory,
         memory_limit=Memory.gib(math.ceil((memory + checkpoint).in_gib)),
         shm=shm,
-        ephemeral=_EPHEMERAL + checkpoint if kept else _EPHEMERAL,
+        ephemeral=EPHEMERAL + checkpoint if kept else EPHEMERAL,
         efa_interfaces=_efa_of_a_node(serving, workers) if spread else 0,
         hugepages=_EFA_HUGEPAGES if spread else Memory(0),
     )
@@ -114,35 +123,23 @@ def _llama_request(serving: Serving, checkpoint: Memory) -> PodRequest:
         memory=rounded,
         memory_limit=Memory.gib(math.ceil((rounded + checkpoint).in_gib)),
         shm=_SHM_ALONE,
-        ephemeral=_EPHEMERAL,
+        ephemeral=EPHEMERAL,
     )
-
-
-def candidates(pool: Pool) -> tuple[InstanceType, ...]:
-    """The instance types that Karpenter may choose from in `pool`."""
-    return _named_or_all(pool.accelerator, pool.instance_types)
-
-
-def _named_or_all(accelerator: str, names: tuple[str, ...]) -> tuple[InstanceType, ...]:
-    if not names:
-        return types_with(accelerator)
-    return tuple(instance_types()[name] for name in names if name in instance_types())
 
 
 def launchable(pool: Pool, region: str) -> list[InstanceType]:
     """The candidates of `pool` that Karpenter can launch in `region`."""
-    return [i for i in candidates(pool) if not i.unsupported and region in i.offered_regions]
-
-
-def uses_local_disks(types: Iterable[InstanceType]) -> bool:
-    """Whether nodes of a pool with `types` put pods and images on their NVMe disks: only where all of them have some."""
-    return all(instance.local_nvme_gb for instance in types)
+    return [
+        i
+        for i in candidates(pool.accelerator, pool.instance_types)
+        if not i.unsupported and region in i.offered_regions
+    ]
 
 
 def place(request: PodRequest, pool_name: str, environment: Environment) -> Placement:
     """Match `request` against every instance type of the pool."""
     pool = environment.pools[pool_name]
-    return Placement(pool_name, pool, *_match(request.amounts, PoolTerms.of(pool, environment.region)))
+    return Placement(pool_name, pool, *_match(request.amounts, PoolTerms.of(pool, environment)))
 
 
 @lru_cache(maxsize=4096)
@@ -152,7 +149,7 @@ def _match(
     """Admitting types, rejected ones, and the room of the former. Models ask for few different amounts: remembered."""
     admitted: list[InstanceType] = []
     rejections: list[Rejection] = []
-    types = _named_or_all(terms.accelerator, terms.instance_types)
+    types = candidates(terms.accelerator, terms.instance_types)
     on_nvme = uses_local_disks(types)
     rooms: dict[str, Room | None] = {}
     for instance in types:

@@ -34,9 +34,12 @@ from modelyard.planning.quota import quota_needs
 from modelyard.planning.records import ModelPlan, Plan
 from modelyard.planning.rollout import plan_rollout
 from modelyard.planning.startup import plan_startup
+from modelyard.planning.team_checks import team_findings
 from modelyard.spec.environment import Environment, Override
+from modelyard.spec.governance import OfficeHours
 from modelyard.spec.loading import Catalogue
 from modelyard.spec.model import Model
+from modelyard.spec.operation import Hours
 from modelyard.spec.yaml_source import Source
 
 HF_TOKEN = "hf-token"
@@ -58,7 +61,10 @@ def plan(
     models = {
         name: _overridden(model, environment.overrides.get(name)) for name, model in catalogue.models.items()
     }
-    workloads = dict(sorted(_workloads(models)))
+    workloads = {
+        name: (in_office_hours(model, environment.office_hours), role)
+        for name, (model, role) in sorted(_workloads(models))
+    }
     for name, (model, role) in workloads.items():
         if role != "prefill":
             problems += [
@@ -93,6 +99,7 @@ def plan(
         *limit_findings(occupied, environment),
         *offering_findings(plans, environment, problems),
         *waste_findings(plans),
+        *team_findings(plans, environment),
     ]
     quotas = quota_needs(
         ((p.placement, p.cost.nodes_ceiling + p.rollout.max_surge * p.serving.nodes) for p in plans),
@@ -127,6 +134,18 @@ def _overridden(model: Model, override: Override | None) -> Model:
         name: value for name in Override.model_fields if (value := getattr(override, name)) is not None
     }
     return model.model_copy(update=changes)
+
+
+def in_office_hours(model: Model, hours: OfficeHours | None) -> Model:
+    """`model` with no replica outside of `hours`; a batch runs when it is told to."""
+    if hours is None or model.batch:
+        return model
+    kept = Hours(
+        start=hours.start, end=hours.end, timezone=hours.timezone, replicas=max(1, model.replicas.min)
+    )
+    scaling = model.scaling.model_copy(update={"schedule": (*model.scaling.schedule, kept)})
+    replicas = model.replicas.model_copy(update={"min": 0})
+    return model.model_copy(update={"replicas": replicas, "scaling": scaling})
 
 
 def _complete(

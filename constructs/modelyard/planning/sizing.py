@@ -8,10 +8,9 @@ from dataclasses import dataclass
 from modelyard.architecture import Architecture
 from modelyard.findings import Finding
 from modelyard.hardware import Accelerator, InstanceType, Memory, accelerators, instance_types, types_with
-from modelyard.planning.admission import PoolTerms, shortages
+from modelyard.planning.admission import PoolTerms, default_volume_gib, shortages
 from modelyard.planning.placement import pod_request
 from modelyard.planning.serving import Serving, plan_serving
-from modelyard.spec.environment import Pool
 from modelyard.spec.model import Model
 
 COUNTS = (1, 2, 4, 8, 16)
@@ -115,7 +114,7 @@ def _rejected(kind: Accelerator, count: int, findings: list[Finding]) -> Rejecte
 def _placed(serving: Serving, sold: tuple[InstanceType, ...], region: str) -> Size | Rejected:
     kind, count = serving.accelerator, serving.count
     amounts = pod_request(serving).amounts
-    disk = Memory.gib(Pool.model_fields["root_volume_gib"].default)
+    disk = Memory.gib(default_volume_gib(count))
     terms = PoolTerms(kind.name, (), _EVERY_CAPACITY, COUNTS[-1], round(disk.in_gib), region)
     admitted, reasons = [], []
     for instance in sold:

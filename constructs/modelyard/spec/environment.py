@@ -6,117 +6,13 @@ from typing import Annotated, Literal, Self
 
 from pydantic import Field, field_validator, model_validator
 
+from modelyard.spec.cluster import Cluster, Team
 from modelyard.spec.document import DNS_LABEL, Document, ObjectName, SecretName
+from modelyard.spec.governance import Cost, OfficeHours
+from modelyard.spec.network import Network
 from modelyard.spec.operation import Access, AllowedClients, Availability, Replicas, Scaling
-
-CapacityType = Literal["reserved", "on-demand", "spot"]
-RoleArn = Annotated[str, Field(pattern=r"^arn:aws[a-z-]*:iam::\d{12}:(role|user)/.+$")]
-
-
-class Network(Document):
-    """The VPC that Modelyard creates."""
-
-    cidr: Annotated[str, Field(pattern=r"^\d+\.\d+\.\d+\.\d+/(1[6-9]|2[0-2])$")] = "10.64.0.0/16"
-    """IPv4 range of the VPC, /16 to /22."""
-    nat_gateways: Annotated[int, Field(ge=1)] = 1
-    """NAT gateways; one per zone survives the loss of a zone, one alone is cheaper."""
-    interface_endpoints: bool = True
-    """Private endpoints for the AWS APIs that nodes call, so that pulls and tokens do not cross the NAT."""
-
-
-class SystemNodes(Document):
-    """The managed node group for everything that is not a model: controllers, monitoring, Karpenter itself."""
-
-    instance_types: tuple[str, ...] = ("m7g.large", "m6g.large")
-    """Graviton types, tried in order."""
-    count: Annotated[int, Field(ge=2, le=20)] = 2
-    """Nodes, spread over the zones; two are the least, because Karpenter runs two replicas on two nodes."""
-
-
-AmiAlias = Annotated[str, Field(pattern=r"^(al2023|bottlerocket)@(latest|v[0-9][0-9.]*)$")]
-
-
-class GeneralNodes(Document):
-    """Graviton nodes that Karpenter adds for what the system nodes do not hold, such as downloads of weights."""
-
-    vcpu_limit: Annotated[int, Field(ge=0, le=10000)] = 32
-    """Most vCPU at once; 0 for none."""
-    ami: AmiAlias = "al2023@v20260714"
-    """AMI alias, pinned to a release."""
-
-
-class Cluster(Document):
-    """The Amazon EKS cluster."""
-
-    name: ObjectName | None = None
-    """Default: `modelyard-` and the environment's name."""
-    version: Literal["1.35", "1.36"] = "1.36"
-    """Kubernetes minor version, in EKS standard support."""
-    public_access_cidrs: tuple[Annotated[str, Field(pattern=r"^[0-9./]+$")], ...] = ()
-    """Networks that may reach the API server over the internet; none means a private endpoint alone."""
-    admins: tuple[RoleArn, ...] = ()
-    """IAM principals with cluster administration."""
-    viewers: tuple[RoleArn, ...] = ()
-    """IAM principals that may read everything but secrets."""
-    system_nodes: SystemNodes = SystemNodes()
-    general_nodes: GeneralNodes = GeneralNodes()
-    log_retention_days: Literal[7, 14, 30, 60, 90, 180, 365] = 90
-    """Retention of the control-plane and VPC flow logs."""
-
-    @field_validator("public_access_cidrs")
-    @classmethod
-    def _not_the_world(cls, value: tuple[str, ...]) -> tuple[str, ...]:
-        if "0.0.0.0/0" in value:
-            raise ValueError("must not contain 0.0.0.0/0; name the networks of your offices or your VPN")
-        return value
-
-
-class Pool(Document):
-    """A Karpenter NodePool with one accelerator."""
-
-    accelerator: str
-    """Accelerator of every node in the pool, such as l40s, h100 or trn2 (`modelyard catalog` lists them)."""
-    instance_types: tuple[str, ...] = ()
-    """EC2 types to choose from; default: every type with this accelerator that Karpenter can launch."""
-    capacity: Annotated[tuple[CapacityType, ...], Field(min_length=1)] = ("on-demand",)
-    """Capacity types, cheapest wins; `reserved` needs `reservations`."""
-    reservations: tuple[Annotated[str, Field(pattern=r"^cr-[0-9a-f]{8,17}$")], ...] = ()
-    """On-demand capacity reservations or purchased capacity blocks (cr-…)."""
-    zones: tuple[str, ...] = ()
-    """Availability zones of the pool; default: all zones of the environment."""
-    fabric: Literal["none", "efa"] = "none"
-    """`efa` attaches EFA interfaces, which replicas over several nodes need."""
-    prices: dict[str, dict[CapacityType, Annotated[float, Field(ge=0, allow_inf_nan=False)]]] = Field(
-        default_factory=dict
-    )
-    """US dollars an hour that your account really pays, by type of `instanceTypes` and capacity type, such as
-    `p5.48xlarge: {reserved: 34.6}`: discounts, spot, Capacity Blocks; default: the public on-demand price."""
-    limit: Annotated[int, Field(ge=1)]
-    """Most accelerators (GPUs, or Trainium chips) that the pool may hold at once."""
-    ami: AmiAlias = "al2023@v20260714"
-    """AMI alias, pinned to a release; `@latest` replaces nodes whenever AWS publishes an image."""
-    root_volume_gib: Annotated[int, Field(ge=100, le=16000)] = 200
-    """Root volume in GiB: container images, logs and emptyDirs that are not memory."""
-
-    @model_validator(mode="after")
-    def _reserved_needs_reservations(self) -> Self:
-        if ("reserved" in self.capacity) != bool(self.reservations):
-            raise ValueError(
-                "capacity 'reserved' and reservations go together: without the first a paid reservation stays "
-                "unused, without the second nothing can be launched"
-            )
-        return self
-
-    @model_validator(mode="after")
-    def _prices_are_used(self) -> Self:
-        for instance_type, prices in self.prices.items():
-            if instance_type not in self.instance_types:
-                raise ValueError(f"prices.{instance_type}: name the type under instanceTypes as well")
-            if unused := sorted(set(prices) - set(self.capacity)):
-                raise ValueError(
-                    f"prices.{instance_type}: {', '.join(unused)} is not among the pool's capacity"
-                )
-        return self
+from modelyard.spec.pool import Pool
+from modelyard.spec.storage import Cache
 
 
 class Monitoring(Document):
@@ -132,6 +28,10 @@ class Monitoring(Document):
     """Address of Prometheus for autoscaling; default: the service of kube-prometheus-stack in `namespace`."""
     install: bool = True
     """Install kube-prometheus-stack; false where the cluster has a Prometheus Operator already."""
+    managed: bool = False
+    """Keep the metrics in Amazon Managed Service for Prometheus as well: Prometheus writes them there."""
+    managed_grafana: bool = False
+    """Create an Amazon Managed Grafana workspace over them; people sign in by IAM Identity Center."""
     otlp_endpoint: (
         Annotated[str, Field(pattern=r"^https?://[a-z0-9-]+\.[a-z0-9-]+(\.svc[a-z0-9.-]*)?:\d{2,5}(/.*)?$")]
         | None
@@ -140,26 +40,19 @@ class Monitoring(Document):
     runbooks: Annotated[str, Field(pattern=r"^https?://.+[^/]$")] | None = None
     """Where the pages of `docs/runbooks` can be read, without the last slash; alerts then link `RUNBOOKS/ALERT.md`."""
 
+    @model_validator(mode="after")
+    def _managed_needs_ours(self) -> Self:
+        if self.managed and not (self.enabled and self.install):
+            raise ValueError(
+                "managed needs enabled and install: the Prometheus that Modelyard installs writes there"
+            )
+        if self.managed_grafana and not self.managed:
+            raise ValueError("managedGrafana needs managed: it shows the metrics that are kept there")
+        return self
+
     @property
     def prometheus_url(self) -> str:
         return self.prometheus or f"http://kube-prometheus-stack-prometheus.{self.namespace}:9090"
-
-
-class Cache(Document):
-    """The shared model cache on EFS."""
-
-    size_gib: Annotated[int, Field(ge=10)] = 2048
-    """Capacity stated in the claim; EFS itself grows and bills by use."""
-    file_system_id: Annotated[str, Field(pattern=r"^fs-[0-9a-f]{8,17}$")] | None = None
-    """An EFS file system of your own; default: Modelyard creates one."""
-    access_point_id: Annotated[str, Field(pattern=r"^fsap-[0-9a-f]{8,17}$")] | None = None
-    """Its access point with uid and gid 2000; goes together with `fileSystemId`."""
-
-    @model_validator(mode="after")
-    def _both_or_none(self) -> Self:
-        if (self.file_system_id is None) != (self.access_point_id is None):
-            raise ValueError("fileSystemId and accessPointId go together")
-        return self
 
 
 Cidr = Annotated[str, Field(pattern=r"^\d{1,3}(\.\d{1,3}){3}/\d{1,2}$")]
@@ -227,6 +120,17 @@ class Checks(Document):
         return self.smoke or self.bench
 
 
+class ManagedArgoCd(Document):
+    """Argo CD as a capability of EKS: AWS runs it, people sign in by IAM Identity Center."""
+
+    identity_center: Annotated[str, Field(pattern=r"^arn:aws[a-z-]*:sso:::instance/ssoins-[0-9a-f]{16}$")]
+    """The Identity Center instance."""
+    region: Annotated[str, Field(pattern=r"^[a-z]{2}(-[a-z]+)+-\d$")] | None = None
+    """Its region; default: the environment's."""
+    admins: Annotated[tuple[str, ...], Field(min_length=1)]
+    """Ids of the Identity Center groups that administer Argo CD."""
+
+
 class GitRepository(Document):
     """Where Argo CD reads the rendered tree."""
 
@@ -234,6 +138,8 @@ class GitRepository(Document):
     revision: str = "main"
     path: str = "dist"
     """Folder that holds `ENVIRONMENT/`."""
+    managed: ManagedArgoCd | None = None
+    """Have EKS run Argo CD; default: one of your own."""
 
 
 class Override(Document):
@@ -273,6 +179,8 @@ class Environment(Document):
     """What `cdk destroy` does with data (caches, logs, keys, secrets); `retain` also protects the cluster."""
     network: Network = Network()
     cluster: Cluster = Cluster()
+    teams: dict[ObjectName, Team] = Field(default_factory=dict)
+    """People with namespaces of their own, by the name that models give as `owner.team`."""
     pools: dict[ObjectName, Pool] = Field(default_factory=dict)
     """Accelerator pools by name."""
     secrets: dict[SecretName, Annotated[str, Field(pattern=r"^[A-Za-z0-9/_+=.@-]{1,512}$")]] = Field(
@@ -280,6 +188,10 @@ class Environment(Document):
     )
     """Logical secret name to the name of a secret in AWS Secrets Manager; names only, never values."""
     cache: Cache = Cache()
+    cost: Cost = Cost()
+    """Budget, unusual spending, and who hears of them."""
+    office_hours: OfficeHours | None = None
+    """Run models in these hours alone; for environments in which people work."""
     monitoring: Monitoring = Monitoring()
     gateways: Gateways = Gateways()
     """Load balancers for models that are reached from outside the cluster."""
@@ -309,6 +221,23 @@ class Environment(Document):
     def strict(self) -> bool:
         return self.policy == "strict"
 
+    @property
+    def deletion_protection(self) -> bool:
+        """Whether EKS refuses to delete the cluster."""
+        stated = self.cluster.deletion_protection
+        return self.removal == "retain" if stated is None else stated
+
+    @property
+    def weights_bucket(self) -> str | None:
+        """Name of the bucket for weights that are streamed, where there is to be one."""
+        if not self.cache.weights_bucket:
+            return None
+        return f"modelyard-{self.name}-weights-{self.account}-{self.region}"
+
+    def team_namespace(self, team: str) -> str:
+        """Namespace of a team's own workloads."""
+        return self.teams[team].namespace or team
+
     def pool_zones(self, pool: Pool) -> tuple[str, ...]:
         """Zones of `pool`: its own, or the environment's."""
         return pool.zones or self.availability_zones
@@ -331,6 +260,12 @@ class Environment(Document):
                 raise ValueError(
                     f"pools.{name}.zones must be among availabilityZones, got {', '.join(sorted(strange))}"
                 )
+        if self.network.vpc and (
+            missing := set(self.availability_zones) - set(self.network.vpc.private_subnets)
+        ):
+            raise ValueError(
+                f"network.vpc.privateSubnets must name a subnet for {', '.join(sorted(missing))}"
+            )
         if (self.delivery == "argocd") != (self.git is not None):
             raise ValueError("delivery 'argocd' and git go together")
         if self.delivery != "flux" and not self.cache.file_system_id:
@@ -338,4 +273,20 @@ class Environment(Document):
                 f"delivery '{self.delivery}' needs cache.fileSystemId and cache.accessPointId: only Flux fills in the "
                 "ids that the deploy creates"
             )
+        if self.delivery != "flux" and self.monitoring.managed:
+            raise ValueError(
+                f"delivery '{self.delivery}' with monitoring.managed: only Flux fills its address in"
+            )
+        return self
+
+    @model_validator(mode="after")
+    def _namespaces_are_somebodys(self) -> Self:
+        taken = {self.namespace: "namespace", self.monitoring.namespace: "monitoring.namespace"}
+        for team in self.teams:
+            name = self.team_namespace(team)
+            if name in taken or name.startswith("kube-") or name == "default":
+                raise ValueError(
+                    f"teams.{team}: namespace {name} is taken by {taken.get(name, 'Kubernetes')}"
+                )
+            taken[name] = f"teams.{team}"
         return self

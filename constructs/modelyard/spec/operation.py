@@ -46,15 +46,15 @@ def parse_replicas(value: object) -> object:
     return {"min": value, "max": value} if isinstance(value, int) and not isinstance(value, bool) else value
 
 
-_CRON = r"^(\S+\s+){4}\S+$"
+CRON = r"^(\S+\s+){4}\S+$"
 
 
 class Hours(Document):
     """Times at which replicas are kept, such as office hours."""
 
-    start: Annotated[str, Field(pattern=_CRON)]
+    start: Annotated[str, Field(pattern=CRON)]
     """Cron expression of the beginning, five fields."""
-    end: Annotated[str, Field(pattern=_CRON)]
+    end: Annotated[str, Field(pattern=CRON)]
     """Cron expression of the end."""
     timezone: Annotated[str, Field(pattern=r"^[A-Za-z_]+(/[A-Za-z_+-]+[0-9]*)*$")] = "UTC"
     """IANA name of the time zone."""
@@ -127,7 +127,7 @@ class Batch(Document):
     """Requests in OpenAI's batch format, one a line: a file below `efs://batches/` in the shared cache."""
     output: Annotated[str, Field(pattern=_BATCH_FILE)]
     """Where the answers go: another file there."""
-    schedule: Annotated[str, Field(pattern=_CRON)] | None = None
+    schedule: Annotated[str, Field(pattern=CRON)] | None = None
     """Cron expression of a recurring run; default: once for each version of the job."""
     deadline: Seconds = 6 * 3600
     """Time after which a run is stopped, loading included."""

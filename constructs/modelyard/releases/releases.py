@@ -1,0 +1,88 @@
+"""The file `data/releases.yaml`."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from datetime import date
+from functools import cache
+from importlib.resources import files
+from types import MappingProxyType
+from typing import Any
+
+from ruamel.yaml import YAML
+
+
+@dataclass(frozen=True)
+class Minor:
+    """A Kubernetes minor version as EKS supports it. `support_ends` is None where AWS has not said."""
+
+    version: str
+    support_ends: date | None
+    least_karpenter: str
+
+
+@dataclass(frozen=True)
+class Chart:
+    """A Helm chart at one version."""
+
+    name: str
+    repository: str
+    version: str
+
+
+@dataclass(frozen=True)
+class Definitions:
+    """A folder of custom resource definitions in a Git repository, at a tag."""
+
+    url: str
+    tag: str
+    path: str
+
+
+@cache
+def minors() -> Mapping[str, Minor]:
+    """The Kubernetes minor versions that environments may name, oldest first."""
+    rows = _table()["kubernetes"]
+    return MappingProxyType(
+        {
+            name: Minor(name, row["standardSupportEnds"], row["leastKarpenter"])
+            for name, row in sorted(rows.items(), key=lambda item: int(item[0].partition(".")[2]))
+        }
+    )
+
+
+def addon_version(name: str, kubernetes: str) -> str:
+    """Version of the EKS add-on `name` for a Kubernetes minor.
+
+    Raises:
+        KeyError: the file has none.
+    """
+    row = _table()["addons"][name]
+    return str(row if isinstance(row, str) else row[kubernetes])
+
+
+def chart(name: str) -> Chart:
+    """The Helm chart `name`.
+
+    Raises:
+        KeyError: the file has none.
+    """
+    row = _table()["charts"][name]
+    return Chart(name, row["repository"], str(row["version"]))
+
+
+def definitions(project: str) -> Definitions:
+    """The custom resource definitions of `project`.
+
+    Raises:
+        KeyError: the file has none.
+    """
+    return Definitions(**_table()["definitions"][project])
+
+
+@cache
+def _table() -> dict[str, Any]:
+    text = files("modelyard.releases").joinpath("data", "releases.yaml").read_text(encoding="utf-8")
+    table: dict[str, Any] = YAML(typ="safe", pure=True).load(text)
+    return table

@@ -1,0 +1,89 @@
+"""The EKS cluster, its nodes that are not for models, and who may use it."""
+
+from __future__ import annotations
+
+from typing import Annotated, Literal
+
+from pydantic import Field, field_validator
+
+from modelyard.spec.document import DNS_LABEL, Document, ObjectName
+
+RoleArn = Annotated[str, Field(pattern=r"^arn:aws[a-z-]*:iam::\d{12}:(role|user)/.+$")]
+AmiAlias = Annotated[str, Field(pattern=r"^(al2023|bottlerocket)@(latest|v[0-9][0-9.]*)$")]
+KubernetesVersion = Literal["1.35", "1.36"]
+
+
+class SystemNodes(Document):
+    """The managed node group for everything that is not a model: controllers, monitoring, Karpenter itself."""
+
+    instance_types: tuple[str, ...] = ("m7g.large", "m6g.large")
+    """Graviton types, tried in order."""
+    count: Annotated[int, Field(ge=2, le=20)] = 2
+    """Nodes, spread over the zones; two are the least, because Karpenter runs two replicas on two nodes."""
+
+
+class GeneralNodes(Document):
+    """Graviton nodes that Karpenter adds for what the system nodes do not hold, such as downloads of weights."""
+
+    vcpu_limit: Annotated[int, Field(ge=0, le=10000)] = 32
+    """Most vCPU at once; 0 for none."""
+    ami: AmiAlias = "al2023@v20260714"
+    """AMI alias, pinned to a release."""
+
+
+class Cluster(Document):
+    """The Amazon EKS cluster."""
+
+    name: ObjectName | None = None
+    """Default: `modelyard-` and the environment's name."""
+    version: KubernetesVersion = "1.36"
+    """Kubernetes minor version, in EKS standard support; raise it by one minor at a time."""
+    support_type: Literal["standard", "extended"] = "standard"
+    """`standard`: EKS upgrades the cluster when its version's standard support ends; `extended`: it stays, and costs six
+    times as much from then on."""
+    control_plane_tier: Literal["standard", "tier-xl", "tier-2xl", "tier-4xl", "tier-8xl"] = "standard"
+    """Size of the control plane that is kept provisioned; above `standard` it is billed by the hour."""
+    deletion_protection: bool | None = None
+    """Refuse to delete the cluster until a deploy has switched this off; default: where `removal` is `retain`."""
+    zonal_shift: bool = False
+    """Let Amazon Application Recovery Controller move traffic out of an impaired zone."""
+    compute: Literal["karpenter", "auto-mode"] = "karpenter"
+    """Who launches nodes: Karpenter on a small node group of ours, or EKS Auto Mode; pools are the same."""
+    node_repair: bool = True
+    """Replace nodes whose accelerator or kubelet has failed for ten or thirty minutes; Auto Mode always does."""
+    public_access_cidrs: tuple[Annotated[str, Field(pattern=r"^[0-9./]+$")], ...] = ()
+    """Networks that may reach the API server over the internet; none means a private endpoint alone."""
+    admins: tuple[RoleArn, ...] = ()
+    """IAM principals with cluster administration."""
+    viewers: tuple[RoleArn, ...] = ()
+    """IAM principals that may read everything but secrets."""
+    system_nodes: SystemNodes = SystemNodes()
+    """Not used in Auto Mode, which has nodes of its own for it."""
+    general_nodes: GeneralNodes = GeneralNodes()
+    log_retention_days: Literal[7, 14, 30, 60, 90, 180, 365] = 90
+    """Retention of the control-plane and VPC flow logs."""
+
+    @property
+    def auto_mode(self) -> bool:
+        return self.compute == "auto-mode"
+
+    @field_validator("public_access_cidrs")
+    @classmethod
+    def _not_the_world(cls, value: tuple[str, ...]) -> tuple[str, ...]:
+        if "0.0.0.0/0" in value:
+            raise ValueError("must not contain 0.0.0.0/0; name the networks of your offices or your VPN")
+        return value
+
+
+class Team(Document):
+    """People who own models or call them, with a namespace of their own."""
+
+    principals: Annotated[tuple[RoleArn, ...], Field(min_length=1)]
+    """IAM roles or users: they edit their namespace, and read the models'."""
+    namespace: Annotated[str, Field(pattern=DNS_LABEL, max_length=63)] | None = None
+    """Default: the team's name."""
+    accelerators: dict[str, Annotated[int, Field(ge=0)]] = Field(default_factory=dict)
+    """Most accelerators, by kind, that the models this team owns (`owner.team`) may hold at their largest, such as
+    `l40s: 16`; a kind that is not named is not limited."""
+    notebooks: dict[str, Annotated[int, Field(ge=0)]] = Field(default_factory=dict)
+    """Accelerators that pods in the team's own namespace may hold, by kind; default: none."""

@@ -1,0 +1,46 @@
+"""What an environment may cost, who hears of it, and when it sleeps."""
+
+from __future__ import annotations
+
+from typing import Annotated, Self
+
+from pydantic import Field, model_validator
+
+from modelyard.spec.document import Document
+from modelyard.spec.operation import CRON
+
+Email = Annotated[str, Field(pattern=r"^[^@\s]+@[^@\s]+\.[^@\s]+$")]
+
+
+class Cost(Document):
+    """Limits on the bill that warn; nothing is ever switched off by them."""
+
+    monthly_usd: Annotated[int, Field(ge=1)] | None = None
+    """Budget of the environment in US dollars a month, by its tag `modelyard:environment`."""
+    alert_at_percent: Annotated[tuple[Annotated[int, Field(ge=1, le=1000)], ...], Field(max_length=5)] = (
+        50,
+        80,
+        100,
+    )
+    """Shares of the budget at which people hear of it; also when the forecast passes the last one."""
+    anomaly_usd: Annotated[int, Field(ge=1)] | None = None
+    """Report spending that AWS calls unusual once it exceeds this much."""
+    emails: tuple[Email, ...] = ()
+    """Who hears of budgets, anomalies and unused reservations; each address has to confirm once."""
+
+    @model_validator(mode="after")
+    def _somebody_listens(self) -> Self:
+        if (self.monthly_usd or self.anomaly_usd) and not self.emails:
+            raise ValueError("monthlyUsd and anomalyUsd need emails: a warning that nobody gets is none")
+        return self
+
+
+class OfficeHours(Document):
+    """Times in which models run; outside of them they have no replica, and their nodes go."""
+
+    start: Annotated[str, Field(pattern=CRON)]
+    """Cron expression of the beginning, such as `0 7 * * 1-5`."""
+    end: Annotated[str, Field(pattern=CRON)]
+    """Cron expression of the end, such as `0 19 * * 1-5`."""
+    timezone: Annotated[str, Field(pattern=r"^[A-Za-z_]+(/[A-Za-z_+-]+[0-9]*)*$")] = "UTC"
+    """IANA name of the time zone."""

@@ -1,0 +1,50 @@
+"""The environment's network: a new VPC, or one that is there."""
+
+from __future__ import annotations
+
+from typing import Annotated, Self
+
+from pydantic import Field, model_validator
+
+from modelyard.spec.document import Document
+
+VpcCidr = Annotated[str, Field(pattern=r"^\d{1,3}(\.\d{1,3}){3}/(1[6-9]|2[0-2])$")]
+
+
+class ExistingVpc(Document):
+    """A VPC that somebody else manages; nothing in it is changed, endpoints and flow logs apart."""
+
+    id: Annotated[str, Field(pattern=r"^vpc-[0-9a-f]{8,17}$")]
+    private_subnets: dict[str, Annotated[str, Field(pattern=r"^subnet-[0-9a-f]{8,17}$")]]
+    """Zone to the id of its private subnet, one for each of `availabilityZones`; nodes and pods live there."""
+    route_tables: tuple[Annotated[str, Field(pattern=r"^rtb-[0-9a-f]{8,17}$")], ...] = ()
+    """Route tables of those subnets, for the S3 gateway endpoint; none where the VPC has that endpoint already."""
+
+
+class Network(Document):
+    """The VPC that Modelyard creates, or the one it uses."""
+
+    vpc: ExistingVpc | None = None
+    """A VPC of your own; default: Modelyard creates one."""
+    cidr: VpcCidr = "10.64.0.0/16"
+    """IPv4 range of the VPC, /16 to /22; of `vpc` too, where it is given."""
+    pod_cidr: VpcCidr | None = None
+    """Second range for pods, such as 100.64.0.0/16, where `cidr` has to be small; not with `vpc`."""
+    prefix_delegation: bool = False
+    """Give nodes addresses in blocks of sixteen: more pods a node and fewer calls to EC2, for pools of hundreds of nodes."""
+    nat_gateways: Annotated[int, Field(ge=1)] = 1
+    """NAT gateways; one per zone survives the loss of a zone, one alone is cheaper."""
+    interface_endpoints: bool = True
+    """Private endpoints for the AWS APIs that nodes call, so that pulls and tokens do not cross the NAT."""
+    flow_logs: bool = True
+    """Record who talked to whom; only an existing VPC, which may have its own, can do without."""
+
+    @model_validator(mode="after")
+    def _only_ours_is_ours_to_shape(self) -> Self:
+        if self.vpc and self.pod_cidr:
+            raise ValueError(
+                "podCidr is for a VPC that Modelyard creates; in yours, tag subnets kubernetes.io/role/cni=1"
+            )
+        if not self.vpc and not self.flow_logs:
+            raise ValueError("flowLogs can be false only beside vpc: a VPC of ours always has them")
+        return self

@@ -1,0 +1,41 @@
+"""Where weights are kept: the shared model cache, and buckets that servers stream from."""
+
+from __future__ import annotations
+
+from typing import Annotated, Literal, Self
+
+from pydantic import Field, model_validator
+
+from modelyard.spec.document import Document
+
+BucketName = Annotated[str, Field(pattern=r"^[a-z0-9][a-z0-9.-]{1,61}[a-z0-9]$")]
+
+
+class Cache(Document):
+    """The file system that all model servers share, and the bucket that they stream from."""
+
+    file_system: Literal["efs", "s3-files", "lustre"] = "efs"
+    """`efs`: survives the loss of a zone; `s3-files`: a file system over the weights' bucket; `lustre`: the fastest, in
+    one zone."""
+    size_gib: Annotated[int, Field(ge=10)] = 2048
+    """Capacity stated in the claim; EFS and S3 Files grow and bill by use, Lustre is made at least this large."""
+    lustre_mb_per_second_per_tib: Literal[125, 250, 500, 1000] = 250
+    """Throughput of each TiB of `lustre`."""
+    backups: bool | None = None
+    """Nightly backups of EFS; default: where `removal` is `retain`. Weights can be fetched again, batch results cannot."""
+    file_system_id: Annotated[str, Field(pattern=r"^fs-[0-9a-f]{8,17}$")] | None = None
+    """An EFS file system of your own; default: Modelyard creates one."""
+    access_point_id: Annotated[str, Field(pattern=r"^fsap-[0-9a-f]{8,17}$")] | None = None
+    """Its access point with uid and gid 2000; goes together with `fileSystemId`."""
+    weights_bucket: bool = False
+    """Create an S3 bucket for weights that servers stream, `modelyard-ENVIRONMENT-weights-ACCOUNT-REGION`."""
+    read_buckets: tuple[BucketName, ...] = ()
+    """Buckets of yours that `s3://` models are streamed from; servers may read them and nothing else."""
+
+    @model_validator(mode="after")
+    def _both_or_none(self) -> Self:
+        if (self.file_system_id is None) != (self.access_point_id is None):
+            raise ValueError("fileSystemId and accessPointId go together")
+        if self.file_system_id and self.file_system != "efs":
+            raise ValueError(f"fileSystemId is of EFS, fileSystem is {self.file_system}")
+        return self
