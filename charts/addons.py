@@ -11,11 +11,13 @@ from modelyard.engines import metrics_of_exporter
 from modelyard.hardware import accelerator_of
 from modelyard.k8s import HelmAddon
 from modelyard.k8s.accelerator_pool import stated_prices
+from modelyard.k8s.argocd import argo_server
 from modelyard.k8s.git_addon import GitAddon
 from modelyard.k8s.labels import platform_labels
 from modelyard.k8s.manifest import manifest
 from modelyard.k8s.monitoring import DCGM_NAMESPACE
 from modelyard.planning import Plan
+from modelyard.planning.identity import METRICS_ACCOUNT, METRICS_VARIABLE
 from modelyard.releases import chart, definitions
 
 
@@ -89,6 +91,7 @@ class AddonsChart(Chart):
             url=release.url,
             tag=release.tag,
             path=release.path,
+            server=argo_server(self._environment),
         )
 
     def _karpenter(self) -> None:
@@ -167,13 +170,27 @@ class AddonsChart(Chart):
             namespace=namespace,
             values={
                 "prometheus": {
+                    "serviceAccount": {"name": METRICS_ACCOUNT},
                     "prometheusSpec": {
                         "serviceMonitorSelectorNilUsesHelmValues": True,
                         "retention": "15d",
-                    }
+                        **(
+                            {"remoteWrite": [self._managed_workspace()]}
+                            if self._environment.monitoring.managed
+                            else {}
+                        ),
+                    },
                 }
             },
         )
+
+    def _managed_workspace(self) -> dict[str, Any]:
+        return {
+            "url": "${" + METRICS_VARIABLE + "}api/v1/remote_write",
+            "sigv4": {"region": self._environment.region},
+            # Samples wait in memory while AWS throttles; these are the figures of AWS' own guide.
+            "queueConfig": {"maxSamplesPerSend": 1000, "maxShards": 200, "capacity": 2500},
+        }
 
     def _namespace(self, name: str, level: str) -> None:
         manifest(
@@ -207,6 +224,7 @@ class AddonsChart(Chart):
             values=values or {},
             after=after,
             definitions=definitions,
+            server=argo_server(self._environment),
         )
 
 

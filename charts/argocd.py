@@ -6,6 +6,7 @@ from cdk8s import Chart
 from constructs import Construct
 
 from modelyard.k8s import ArgoApplication
+from modelyard.k8s.argocd import argo_server
 from modelyard.spec import Environment
 from modelyard.spec.environment import GitRepository
 
@@ -36,4 +37,5 @@ class ArgoChart(Chart):
                     "path": f"{git.path.strip('/')}/{environment.name}/{folder}",
                 },
                 wave=wave,
+                server=argo_server(environment),
             )

@@ -8,9 +8,11 @@ from constructs import Construct
 from modelyard.k8s import AcceleratorPool, GeneralPool, ModelNamespace, SharedModelCache, SynchronizedSecrets
 from modelyard.k8s.accelerator_pool import StatedPrices
 from modelyard.k8s.gateways import ModelGateways
-from modelyard.k8s.model_cache import ACCESS_POINT_VARIABLE, FILE_SYSTEM_VARIABLE
+from modelyard.k8s.labels import platform_labels
+from modelyard.k8s.manifest import manifest
 from modelyard.k8s.server_network import GATEWAYS
 from modelyard.k8s.team_namespace import TeamNamespace
+from modelyard.planning.identity import WEIGHTS_READER
 from modelyard.spec import Environment
 
 
@@ -36,10 +38,19 @@ class PlatformChart(Chart):
             self,
             "ModelCache",
             namespace=environment.namespace,
-            size_gib=environment.cache.size_gib,
-            file_system_id=environment.cache.file_system_id or FILE_SYSTEM_VARIABLE,
-            access_point_id=environment.cache.access_point_id or ACCESS_POINT_VARIABLE,
+            cache=environment.cache,
         )
+        if environment.readable_buckets:
+            manifest(
+                self,
+                "WeightsReader",
+                api_version="v1",
+                kind="ServiceAccount",
+                name=WEIGHTS_READER,
+                namespace=environment.namespace,
+                labels=platform_labels("identity"),
+                automountServiceAccountToken=False,
+            )
         exposed = bool(environment.gateways.internal or environment.gateways.public)
         if environment.secrets:
             SynchronizedSecrets(

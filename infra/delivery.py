@@ -9,11 +9,15 @@ from constructs import Construct
 
 from infra.cluster import cluster_security_group
 from infra.environment_stack import EnvironmentStack
-from infra.model_cache import ModelCacheStack
+from infra.metrics import MetricsStack
+from infra.model_cache import HANDED_OVER, ModelCacheStack
 from infra.network import vpc_of
+from modelyard.aws.argo_cd import ManagedArgoCd
 from modelyard.aws.delivery import Delivery
 from modelyard.aws.flux import Flux
+from modelyard.planning.identity import METRICS_VARIABLE, cache_variable
 from modelyard.spec import Environment
+from modelyard.spec.environment import ManagedArgoCd as ManagedArgoCdSettings
 
 
 class DeliveryStack(EnvironmentStack):
@@ -23,6 +27,10 @@ class DeliveryStack(EnvironmentStack):
         super().__init__(
             scope, construct_id, settings=settings, description="Modelyard: rendered manifests, and Flux"
         )
+        if settings.git and settings.git.managed:
+            self._argo_cd(settings.git.managed)
+        if settings.delivery != "flux":
+            return
         delivery = Delivery(
             self,
             "Delivery",
@@ -30,8 +38,7 @@ class DeliveryStack(EnvironmentStack):
             log_retention_days=settings.cluster.log_retention_days,
             removal_policy=self.removal_policy,
         )
-        if settings.delivery != "flux":
-            return
+        self.publish("bucket", delivery.bucket.bucket_name)
         vpc = vpc_of(self)
         Validations.of(self).acknowledge(
             Acknowledgment(
@@ -48,6 +55,9 @@ class DeliveryStack(EnvironmentStack):
             cluster_security_group=cluster_security_group(self),
             bucket=delivery.bucket,
             substitutions=self._substitutions(),
+            addon_substitutions={METRICS_VARIABLE: self.read(MetricsStack, "prometheus-endpoint")}
+            if MetricsStack.needed(settings)
+            else None,
             monitoring=settings.monitoring.enabled,
             checks=settings.checks.enabled,
             log_retention_days=settings.cluster.log_retention_days,
@@ -56,11 +66,25 @@ class DeliveryStack(EnvironmentStack):
         # The first thing Flux sees is a whole tree.
         flux.release.node.add_dependency(delivery.upload)
 
+    def _argo_cd(self, managed: ManagedArgoCdSettings) -> None:
+        ManagedArgoCd(
+            self,
+            "ArgoCd",
+            cluster_name=self.settings.cluster_name,
+            identity_center=managed.identity_center,
+            identity_center_region=managed.region or self.settings.region,
+            admins=managed.admins,
+        )
+
+    @staticmethod
+    def needed(settings: Environment) -> bool:
+        """Whether AWS has a part in the delivery: a Git repository of yours and an Argo CD of yours need nothing."""
+        return settings.delivery == "flux" or bool(settings.git and settings.git.managed)
+
     def _substitutions(self) -> dict[str, str]:
         cache = self.settings.cache
-        return {
-            "modelyard_efs_file_system_id": cache.file_system_id
-            or self.read(ModelCacheStack, "file-system-id"),
-            "modelyard_efs_access_point_id": cache.access_point_id
-            or self.read(ModelCacheStack, "access-point-id"),
-        }
+        if cache.file_system_id and cache.access_point_id:
+            values = {"file-system-id": cache.file_system_id, "access-point-id": cache.access_point_id}
+        else:
+            values = {key: self.read(ModelCacheStack, key) for key in HANDED_OVER[cache.file_system]}
+        return {cache_variable(cache.file_system, key): value for key, value in values.items()}

@@ -24,7 +24,8 @@ class EnvironmentStack(Stack):
     def __init__(
         self, scope: Construct, construct_id: str, *, settings: Environment, description: str
     ) -> None:
-        tags = {**settings.tags, "modelyard:environment": settings.name}
+        key, value = self.own_tag(settings)
+        tags = {**settings.tags, key: value}
         super().__init__(
             scope,
             construct_id,
@@ -38,6 +39,11 @@ class EnvironmentStack(Stack):
         self._published = Construct(self, "Published")
         for key, value in tags.items():
             Tags.of(self).add(key, value)
+
+    @staticmethod
+    def own_tag(settings: Environment) -> tuple[str, str]:
+        """Key and value of the tag on everything of an environment, nodes that Karpenter launches included."""
+        return "modelyard:environment", settings.name
 
     @property
     def availability_zones(self) -> list[str]:

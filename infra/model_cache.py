@@ -2,13 +2,30 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+from typing import Final
+
+from aws_cdk import Annotations
+from aws_cdk import aws_ec2 as ec2
+from aws_cdk import aws_s3 as s3
 from constructs import Construct
 
 from infra.cluster import cluster_security_group
 from infra.environment_stack import EnvironmentStack
 from infra.network import vpc_of
+from modelyard.aws.lustre_cache import LustreCache
 from modelyard.aws.model_cache import ModelCache
+from modelyard.aws.s3_files_cache import S3FilesCache
+from modelyard.aws.weights_bucket import WeightsBucket, WeightsReader
+from modelyard.planning.identity import WEIGHTS_READER
 from modelyard.spec import Environment
+
+HANDED_OVER: Final[Mapping[str, tuple[str, ...]]] = {
+    "efs": ("file-system-id", "access-point-id"),
+    "s3-files": ("file-system-id", "access-point-id"),
+    "lustre": ("file-system-id", "dns-name", "mount-name"),
+}
+"""What the rendered tree needs to know of the file system, by its kind."""
 
 
 class ModelCacheStack(EnvironmentStack):
@@ -16,16 +33,87 @@ class ModelCacheStack(EnvironmentStack):
 
     def __init__(self, scope: Construct, construct_id: str, *, settings: Environment) -> None:
         super().__init__(
-            scope, construct_id, settings=settings, description="Modelyard: shared model cache on EFS"
+            scope, construct_id, settings=settings, description="Modelyard: weights, shared by all replicas"
         )
+        cache = settings.cache
+        buckets = [s3.Bucket.from_bucket_name(self, f"Bucket-{name}", name) for name in cache.read_buckets]
+        ours = None
+        if cache.weights_bucket or cache.file_system == "s3-files":
+            ours = WeightsBucket(
+                self, "Weights", name=settings.weights_bucket, removal_policy=self.removal_policy
+            )
+            buckets.append(ours)
+        if buckets:
+            WeightsReader(
+                self,
+                "Reader",
+                cluster_name=settings.cluster_name,
+                namespace=settings.namespace,
+                service_account=WEIGHTS_READER,
+                buckets=buckets,
+            )
+        if cache.file_system_id is None:
+            for key, value in self._file_system(ours).items():
+                self.publish(key, value)
+
+    @staticmethod
+    def needed(settings: Environment) -> bool:
+        """Whether there is anything to create."""
+        cache = settings.cache
+        return cache.file_system_id is None or cache.weights_bucket or bool(cache.read_buckets)
+
+    def _file_system(self, bucket: s3.IBucket | None) -> dict[str, str]:
+        settings, cache = self.settings, self.settings.cache
         vpc = vpc_of(self)
-        cache = ModelCache(
+        clients = cluster_security_group(self)
+        if cache.file_system == "s3-files":
+            assert bucket is not None
+            files = S3FilesCache(
+                self,
+                "Cache",
+                vpc=vpc,
+                subnets=vpc.private_subnets,
+                clients=clients,
+                bucket=bucket,
+                cluster_name=settings.cluster_name,
+                removal_policy=self.removal_policy,
+            )
+            return {
+                "file-system-id": files.file_system.attr_file_system_id,
+                "access-point-id": files.access_point.attr_access_point_id,
+            }
+        if cache.file_system == "lustre":
+            return self._lustre(vpc, clients)
+        shared = ModelCache(
             self,
             "Cache",
             vpc=vpc,
             subnets=vpc.private_subnets,
-            clients=cluster_security_group(self),
+            clients=clients,
+            backups=settings.removal == "retain" if cache.backups is None else cache.backups,
             removal_policy=self.removal_policy,
         )
-        self.publish("file-system-id", cache.file_system.file_system_id)
-        self.publish("access-point-id", cache.access_point.access_point_id)
+        return {
+            "file-system-id": shared.file_system.file_system_id,
+            "access-point-id": shared.access_point.access_point_id,
+        }
+
+    def _lustre(self, vpc: ec2.IVpc, clients: ec2.ISecurityGroup) -> dict[str, str]:
+        cache = self.settings.cache
+        lustre = LustreCache(
+            self,
+            "Cache",
+            vpc=vpc,
+            subnet=vpc.private_subnets[0],
+            clients=clients,
+            size_gib=cache.size_gib,
+            mb_per_second_per_tib=cache.lustre_mb_per_second_per_tib,
+            removal_policy=self.removal_policy,
+        )
+        # The cluster's group is EKS' own: it admits everything out, and answers come back without a rule.
+        Annotations.of(self).acknowledge_warning("@aws-cdk/aws-ec2:ipv4IgnoreEgressRule")
+        return {
+            "file-system-id": lustre.file_system.file_system_id,
+            "dns-name": lustre.file_system.dns_name,
+            "mount-name": lustre.file_system.mount_name,
+        }

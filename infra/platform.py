@@ -7,9 +7,11 @@ from pathlib import Path
 from constructs import Construct
 
 from infra.cluster import ClusterStack
+from infra.cost import CostStack
 from infra.delivery import DeliveryStack
 from infra.environment_stack import EnvironmentStack
 from infra.karpenter import KarpenterStack
+from infra.metrics import MetricsStack
 from infra.model_cache import ModelCacheStack
 from infra.network import NetworkStack
 from infra.secrets import SecretsStack
@@ -24,14 +26,18 @@ def add_platform(scope: Construct, settings: Environment, *, tree: Path) -> list
     beside_the_cluster: list[EnvironmentStack] = []
     if not settings.cluster.auto_mode:
         beside_the_cluster.append(KarpenterStack(scope, "Karpenter", settings=settings))
-    if settings.cache.file_system_id is None:
+    if ModelCacheStack.needed(settings):
         beside_the_cluster.append(ModelCacheStack(scope, "ModelCache", settings=settings))
     if settings.secrets:
         beside_the_cluster.append(SecretsStack(scope, "Secrets", settings=settings))
+    if MetricsStack.needed(settings):
+        beside_the_cluster.append(MetricsStack(scope, "Metrics", settings=settings))
     for stack in beside_the_cluster:
         stack.add_stack_dependency(cluster, "access entries and Pod Identity associations need the cluster")
     stacks = [network, cluster, *beside_the_cluster]
-    if settings.delivery != "none":
+    if CostStack.needed(settings):
+        stacks.append(CostStack(scope, "Cost", settings=settings))
+    if DeliveryStack.needed(settings):
         delivery = DeliveryStack(scope, "Delivery", settings=settings, tree=tree)
         for stack in stacks:
             delivery.add_stack_dependency(stack, "what the tree mentions must exist when Flux applies it")

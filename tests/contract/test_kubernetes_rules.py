@@ -217,7 +217,7 @@ PSS = "pod-security.kubernetes.io"
         ("NodePool g6e", ("spec", "limits"), GONE, "may grow without end"),
         ("NodePool general", ("spec", "limits"), GONE, "may grow without end"),
         ("NodePool g6e", ("spec", "disruption", "budgets"), GONE, "a tenth of its nodes"),
-        ("NodePool g6e", (*NODE, "nodeClassRef", "name"), "other", "an EC2NodeClass that nobody renders"),
+        ("NodePool g6e", (*NODE, "nodeClassRef", "name"), "other", "a node class that nobody renders"),
         ("EC2NodeClass g6e", ("spec", "metadataOptions", "httpTokens"), "optional", "answers IMDSv1"),
         ("EC2NodeClass g6e", ("spec", "metadataOptions"), GONE, "gives pods the node's credentials"),
         ("EC2NodeClass g6e", ("spec", "blockDeviceMappings", 0, "ebs", "encrypted"), False, "not encrypted"),

@@ -44,11 +44,11 @@ class Synthesis:
         return properties
 
 
-def environment_file(name: str) -> dict[str, Any]:
-    """The data of a shipped environment, to be changed and validated again."""
+def environment_file(name: str, folder: Path = ROOT / "environments") -> dict[str, Any]:
+    """The data of an environment, a shipped one unless `folder` says otherwise, to be changed and validated again."""
     from modelyard.spec import load_environment
 
-    settings, _, findings = load_environment(ROOT / "environments" / f"{name}.yaml")
+    settings, _, findings = load_environment(folder / f"{name}.yaml")
     assert settings is not None, findings
     return settings.model_dump(mode="json")
 

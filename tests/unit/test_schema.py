@@ -15,10 +15,10 @@ from tests.unit.given import yaml_data
 ROOT = Path(__file__).parents[2]
 EVERYTHING = ROOT / "tests" / "fixtures" / "everything"
 SERVING = ROOT / "tests" / "fixtures" / "serving"
-MODELS = sorted(path for root in (ROOT, EVERYTHING, SERVING) for path in (root / "models").glob("*.yaml"))
-ENVIRONMENTS = sorted(
-    path for root in (ROOT, EVERYTHING, SERVING) for path in (root / "environments").glob("*.yaml")
-)
+PLATFORMS = ROOT / "tests" / "fixtures" / "platforms"
+ROOTS = (ROOT, EVERYTHING, SERVING, PLATFORMS)
+MODELS = sorted(path for root in ROOTS for path in (root / "models").glob("*.yaml"))
+ENVIRONMENTS = sorted(path for root in ROOTS for path in (root / "environments").glob("*.yaml"))
 
 
 MODEL_SCHEMA = model_schema()

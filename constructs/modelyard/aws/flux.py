@@ -49,6 +49,7 @@ class Flux(Construct):
         cluster_security_group: ec2.ISecurityGroup,
         bucket: s3.IBucket,
         substitutions: Mapping[str, str],  # deploy-time values for `${NAME}` in `platform` and `models`
+        addon_substitutions: Mapping[str, str] | None = None,  # the same for `addons`
         monitoring: bool = True,  # whether the tree has a folder `monitoring`
         checks: bool = False,  # whether the tree has a folder `checks`
         log_retention_days: int = 90,
@@ -107,6 +108,7 @@ class Flux(Construct):
                 bucket_name=bucket.bucket_name,
                 region=Stack.of(self).region,
                 substitutions=substitutions,
+                addon_substitutions=addon_substitutions,
                 monitoring=monitoring,
                 checks=checks,
             ),
@@ -124,12 +126,18 @@ def _keep_logs(installer: eks.KubectlProvider, *, days: int, removal_policy: Rem
 
 
 def flux_values(
-    *, bucket_name: str, region: str, substitutions: Mapping[str, str], monitoring: bool = True, checks: bool
+    *,
+    bucket_name: str,
+    region: str,
+    substitutions: Mapping[str, str],
+    addon_substitutions: Mapping[str, str] | None = None,
+    monitoring: bool = True,
+    checks: bool,
 ) -> dict[str, Any]:
     """Values of the flux2 chart: three controllers, the bucket, and the folders of the tree in their order."""
     objects = [
         _bucket(bucket_name, region),
-        _kustomization("addons", timeout="15m"),
+        _kustomization("addons", timeout="15m", substitutions=addon_substitutions),
         _kustomization("platform", after="addons", timeout="10m", substitutions=substitutions),
         # A model of hundreds of gigabytes is downloaded, copied and compiled before it is healthy.
         _kustomization("models", after="platform", timeout="90m", substitutions=substitutions),

@@ -33,6 +33,7 @@ class ModelCache(Construct):
         subnets: Sequence[ec2.ISubnet],  # one in each zone where models run
         clients: ec2.ISecurityGroup,  # the cluster's security group
         path: str = "/models",
+        backups: bool = False,  # by AWS Backup, every night; weights alone can be downloaded again
         removal_policy: RemovalPolicy = RemovalPolicy.RETAIN,
     ) -> None:
         super().__init__(scope, construct_id)
@@ -59,8 +60,7 @@ class ModelCache(Construct):
             # A revision that no node has loaded for two months is kept for a tenth of the price, and comes back on use.
             lifecycle_policy=efs.LifecyclePolicy.AFTER_60_DAYS,
             out_of_infrequent_access_policy=efs.OutOfInfrequentAccessPolicy.AFTER_1_ACCESS,
-            # Every byte can be downloaded again from where it came.
-            enable_automatic_backups=False,
+            enable_automatic_backups=backups,
             # Stated in full below; the construct would otherwise add a policy of its own.
             allow_anonymous_access=True,
             file_system_policy=_policy(),

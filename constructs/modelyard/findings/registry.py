@@ -264,6 +264,20 @@ _CHECKS = (
         "State the same price in both pools.",
     ),
     _error(
+        "S3001",
+        "No identity may read the weights' bucket",
+        "Model servers stream with one identity, which reads the buckets that the environment names. Every other bucket "
+        "refuses them, and the server ends at start.",
+        "Name the bucket under `cache.readBuckets`, or use the one that `cache.weightsBucket` creates.",
+    ),
+    _warning(
+        "CACHE001",
+        "The model cache lives in one zone",
+        "A Lustre file system is in one zone: when that zone is away no model starts anywhere, and nodes elsewhere pay for "
+        "traffic between zones.",
+        "Use `efs`, or keep the pools in that zone and acknowledge the finding.",
+    ),
+    _error(
         "TEAM001",
         "A team's models can hold more accelerators than it was granted",
         "At their most replicas the models that the team owns exceed its share, and take capacity that others count on.",

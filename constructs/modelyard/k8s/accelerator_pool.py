@@ -133,7 +133,8 @@ def _node_pool(
                     one_of("topology.kubernetes.io/zone", list(environment.pool_zones(pool))),
                 ],
                 "taints": [{"key": accelerator.taint, "value": "true", "effect": "NoSchedule"}],
-                "expireAfter": pool.expire_after,
+                # Expiry asks neither budgets nor do-not-disrupt: it would end loaded models.
+                "expireAfter": "Never",
             },
         },
         "disruption": {

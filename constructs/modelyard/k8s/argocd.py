@@ -9,8 +9,20 @@ from constructs import Construct
 
 from modelyard.k8s.labels import platform_labels
 from modelyard.k8s.manifest import manifest
+from modelyard.spec import Environment
 
 ARGO_NAMESPACE = "argocd"
+IN_CLUSTER = "https://kubernetes.default.svc"
+
+
+def argo_server(environment: Environment) -> str:
+    """The cluster as the environment's Argo CD knows it."""
+    if environment.git is None or environment.git.managed is None:
+        return IN_CLUSTER
+    partition = "aws-cn" if environment.region.startswith("cn-") else "aws"
+    return (
+        f"arn:{partition}:eks:{environment.region}:{environment.account}:cluster/{environment.cluster_name}"
+    )
 
 
 class ArgoApplication(Construct):
@@ -25,9 +37,10 @@ class ArgoApplication(Construct):
         source: Mapping[str, Any],  # Argo CD's `spec.source`
         destination: str | None = None,  # namespace; default: each object's own
         wave: int = 0,  # lower waves are healthy before higher ones start
+        server: str = IN_CLUSTER,  # where to; a managed Argo CD is outside, and takes the cluster's ARN
     ) -> None:
         super().__init__(scope, construct_id)
-        target = {"server": "https://kubernetes.default.svc"}
+        target = {"server": server}
         manifest(
             self,
             "Application",

@@ -26,6 +26,7 @@ from modelyard.k8s.server_pod import server_pod
 from modelyard.k8s.weights import PYTHON_IMAGE, digest
 from modelyard.planning import ModelPlan
 from modelyard.planning import throughput as planned
+from modelyard.planning.identity import service_account
 from modelyard.spec import Environment
 
 MOUNT_PATH: Final = "/checks"
@@ -79,6 +80,7 @@ class _ClientJob(Construct):
             environment=environment.name,
             priority_class=PRIORITY_CLASS,
             do_not_disrupt=environment.strict,
+            account=service_account(plan, environment),
         )
         patches = [patch.model_dump(mode="json") for patch in plan.model.patches]
         name = f"{plan.name}-{self.kind}-{digest([pod, server, patches])}"

@@ -6,7 +6,7 @@ from typing import Literal
 
 from constructs import Construct
 
-from modelyard.k8s.argocd import ArgoApplication
+from modelyard.k8s.argocd import IN_CLUSTER, ArgoApplication
 from modelyard.k8s.helm_addon import FLUX_NAMESPACE
 from modelyard.k8s.labels import platform_labels
 from modelyard.k8s.manifest import manifest
@@ -25,11 +25,12 @@ class GitAddon(Construct):
         url: str,
         tag: str,
         path: str,
+        server: str = IN_CLUSTER,  # for Argo CD
     ) -> None:
         super().__init__(scope, construct_id)
         if engine == "argocd":
             source = {"repoURL": url, "targetRevision": tag, "path": path}
-            ArgoApplication(self, "Application", name=name, source=source, wave=-6)
+            ArgoApplication(self, "Application", name=name, source=source, wave=-6, server=server)
             return
         labels = platform_labels("add-on")
         manifest(

@@ -7,7 +7,7 @@ from typing import Any, Literal
 
 from constructs import Construct
 
-from modelyard.k8s.argocd import ArgoApplication
+from modelyard.k8s.argocd import IN_CLUSTER, ArgoApplication
 from modelyard.k8s.labels import platform_labels
 from modelyard.k8s.manifest import manifest
 
@@ -31,6 +31,7 @@ class HelmAddon(Construct):
         values: Mapping[str, Any],
         after: Sequence[str] = (),  # releases that must be ready before
         definitions: bool = True,  # install the CRDs that the chart carries in crds/
+        server: str = IN_CLUSTER,  # for Argo CD
     ) -> None:
         super().__init__(scope, construct_id)
         if engine == "argocd":
@@ -50,6 +51,7 @@ class HelmAddon(Construct):
                     },
                 },
                 wave=-4 if after else -5,
+                server=server,
             )
             return
         labels = platform_labels("add-on")

@@ -35,6 +35,18 @@ def model_labels(plan: ModelPlan, environment: str, *, component: str = "server"
     return labels
 
 
+def cost_labels(plan: ModelPlan, environment: str) -> dict[str, str]:
+    """Labels of a model's pods by which OpenCost and Kubecost group costs unless they are told otherwise
+    (Kubecost, default label mapping: environment, product, team, department)."""
+    owner = plan.model.owner
+    labels = {"env": environment, "app": plan.name}
+    if owner:
+        labels["team"] = owner.team
+        if owner.cost_center:
+            labels["department"] = owner.cost_center
+    return labels
+
+
 def platform_labels(component: str) -> dict[str, str]:
     """Labels of what all models share."""
     return {

@@ -1,16 +1,16 @@
-"""The shared model cache as Kubernetes sees it: one EFS access point, bound by name."""
+"""The shared model cache as Kubernetes sees it: one file system, bound by name."""
 
 from __future__ import annotations
+
+from typing import Any
 
 from constructs import Construct
 
 from modelyard.k8s.labels import platform_labels
 from modelyard.k8s.manifest import manifest
 from modelyard.k8s.weights import CLAIM
-
-# Flux puts the ids in, which exist only after the deploy.
-FILE_SYSTEM_VARIABLE = "${modelyard_efs_file_system_id}"
-ACCESS_POINT_VARIABLE = "${modelyard_efs_access_point_id}"
+from modelyard.planning.identity import cache_variable
+from modelyard.spec.storage import Cache
 
 _STORAGE_CLASS = "model-cache"
 
@@ -24,13 +24,13 @@ class SharedModelCache(Construct):
         construct_id: str,
         *,
         namespace: str,
-        size_gib: int,
-        file_system_id: str = FILE_SYSTEM_VARIABLE,
-        access_point_id: str = ACCESS_POINT_VARIABLE,
+        cache: Cache,
     ) -> None:
         super().__init__(scope, construct_id)
         labels = platform_labels("model-cache")
         volume = f"model-cache-{namespace}"
+        size_gib = cache.size_gib
+        csi, options = volume_source(cache)
         manifest(
             self,
             "StorageClass",
@@ -38,7 +38,7 @@ class SharedModelCache(Construct):
             kind="StorageClass",
             name=_STORAGE_CLASS,
             labels=labels,
-            provisioner="efs.csi.aws.com",
+            provisioner=csi["driver"],
             reclaimPolicy="Retain",
             volumeBindingMode="Immediate",
         )
@@ -53,8 +53,8 @@ class SharedModelCache(Construct):
                 "accessModes": ["ReadWriteMany"],
                 "capacity": {"storage": f"{size_gib}Gi"},
                 "claimRef": {"namespace": namespace, "name": CLAIM},
-                "csi": {"driver": "efs.csi.aws.com", "volumeHandle": f"{file_system_id}::{access_point_id}"},
-                "mountOptions": ["tls"],
+                "csi": csi,
+                "mountOptions": options,
                 "persistentVolumeReclaimPolicy": "Retain",
                 "storageClassName": _STORAGE_CLASS,
                 "volumeMode": "Filesystem",
@@ -80,3 +80,24 @@ class SharedModelCache(Construct):
                 "volumeName": volume,
             },
         )
+
+
+def volume_source(cache: Cache) -> tuple[dict[str, Any], list[str]]:
+    """The CSI source of the cache's PersistentVolume, and its mount options. What exists only after the deploy stands
+    as `${NAME}`, which Flux fills in."""
+
+    def value(key: str) -> str:
+        return "${" + cache_variable(cache.file_system, key) + "}"
+
+    if cache.file_system == "lustre":
+        attributes = {"dnsname": value("dns-name"), "mountname": value("mount-name")}
+        return {
+            "driver": "fsx.csi.aws.com",
+            "volumeHandle": value("file-system-id"),
+            "volumeAttributes": attributes,
+        }, ["flock"]
+    file_system = cache.file_system_id or value("file-system-id")
+    handle = f"{file_system}::{cache.access_point_id or value('access-point-id')}"
+    if cache.file_system == "s3-files":
+        handle = f"s3files:{handle}"  # without the prefix the driver takes it for EFS
+    return {"driver": "efs.csi.aws.com", "volumeHandle": handle}, ["tls"]

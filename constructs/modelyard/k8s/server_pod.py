@@ -9,7 +9,7 @@ from modelyard.engines import ServeSettings, server_args, server_command, server
 from modelyard.engines.triton import REPOSITORY, model_repository
 from modelyard.engines.vllm import KV_TRANSFER_PORT
 from modelyard.k8s.compile_cache import compile_cache
-from modelyard.k8s.labels import model_annotations, model_labels, selector_labels
+from modelyard.k8s.labels import cost_labels, model_annotations, model_labels, selector_labels
 from modelyard.k8s.pod_security import container_security_context, pod_security_context
 from modelyard.k8s.probes import PORT_NAME, Drain, probes
 from modelyard.k8s.router import ROLE, pool_labels, routing_sidecar
@@ -54,6 +54,7 @@ def server_pod(
     environment: str,
     priority_class: str,
     do_not_disrupt: bool,
+    account: str,
     otlp_endpoint: str | None = None,
     worker: bool = False,
 ) -> dict[str, Any]:
@@ -69,7 +70,7 @@ def server_pod(
         "enableServiceLinks": False,
         "priorityClassName": priority_class,
         "securityContext": pod_security_context(),
-        "serviceAccountName": plan.name,
+        "serviceAccountName": account,
         "terminationGracePeriodSeconds": drain.grace,
         "nodeSelector": {"karpenter.sh/nodepool": plan.placement.pool_name},
         "affinity": _on_instance_types(plan),
@@ -83,7 +84,10 @@ def server_pod(
         spec["initContainers"] = first
     if plan.zonal and not worker:
         spec["topologySpreadConstraints"] = _over_zones(plan.name, together=plan.serving.nodes == 1)
-    labels = model_labels(plan, environment, component="worker" if worker else "server")
+    labels = {
+        **cost_labels(plan, environment),
+        **model_labels(plan, environment, component="worker" if worker else "server"),
+    }
     if plan.role != "both":
         labels |= {ROLE: plan.role, **pool_labels(plan.model.name)}
     return {"metadata": {"labels": labels, "annotations": annotations}, "spec": spec}

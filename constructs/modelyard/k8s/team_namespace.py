@@ -48,7 +48,7 @@ class TeamNamespace(Construct):
             "Quota",
             api_version="v1",
             kind="ResourceQuota",
-            name="accelerators",
+            name=f"{name}-accelerators",
             namespace=name,
             labels=labels,
             spec={"hard": {f"requests.{name}": str(count) for name, count in sorted(hard.items())}},

@@ -5,11 +5,12 @@ from __future__ import annotations
 from typing import Any
 
 from modelyard.engines import batch_args
-from modelyard.k8s.labels import model_labels, selector_labels
+from modelyard.k8s.labels import cost_labels, model_labels, selector_labels
 from modelyard.k8s.serve_settings import serve_settings
 from modelyard.k8s.server_pod import server_pod
 from modelyard.k8s.weights import CLAIM, digest
 from modelyard.planning import ModelPlan
+from modelyard.planning.identity import service_account
 from modelyard.spec import Environment
 
 
@@ -75,6 +76,7 @@ def _pod(
         environment=environment.name,
         priority_class=priority_class,
         do_not_disrupt=environment.strict,
+        account=service_account(plan, environment),
         otlp_endpoint=environment.monitoring.otlp_endpoint,
         worker=worker,
     )
@@ -85,9 +87,16 @@ def batch_job(plan: ModelPlan, environment: Environment) -> dict[str, Any]:
     batch = plan.model.batch
     assert batch is not None
     template = server_pod(
-        plan, environment=environment.name, priority_class=BATCH_PRIORITY, do_not_disrupt=True
+        plan,
+        environment=environment.name,
+        priority_class=BATCH_PRIORITY,
+        do_not_disrupt=True,
+        account=service_account(plan, environment),
     )
-    template["metadata"]["labels"] = model_labels(plan, environment.name, component="batch")
+    template["metadata"]["labels"] = {
+        **cost_labels(plan, environment.name),
+        **model_labels(plan, environment.name, component="batch"),
+    }
     spec = template["spec"]
     [server] = spec["containers"]
     for unused in ("ports", "lifecycle", "startupProbe", "readinessProbe", "livenessProbe"):

@@ -11,13 +11,14 @@ from modelyard.manifests.pods import AVAILABILITY, Manifest, at, is_server, name
 
 _POOL = "karpenter.sh/nodepool"
 _SETTLED = "karpenter.sh/do-not-disrupt"
+_CLASSES = ("EC2NodeClass", "NodeClass")  # of Karpenter, and of EKS Auto Mode
 _ACCELERATORS = ("nvidia.com/gpu", "aws.amazon.com/neuron")
 
 
 def node_findings(items: list[Manifest]) -> Iterator[Finding]:
     """Broken rules between pods and NodePools, and of NodePools and EC2NodeClasses."""
     pools = {named(item)[1]: item for item in items if item["kind"] == "NodePool"}
-    classes = {named(item)[1] for item in items if item["kind"] == "EC2NodeClass"}
+    classes = {(item["kind"], named(item)[1]) for item in items if item["kind"] in _CLASSES}
     used, settled = set(), set()
     for workload in filter(runs_engine, items):
         for template in pod_templates(workload):
@@ -59,10 +60,11 @@ def _place_findings(workload: Manifest, spec: Manifest, pools: dict[str, Manifes
             )
 
 
-def _pool_findings(pool: Manifest, classes: set[str], *, accelerated: bool) -> Iterator[Finding]:
+def _pool_findings(pool: Manifest, classes: set[tuple[str, str]], *, accelerated: bool) -> Iterator[Finding]:
     spec = pool["spec"]
-    if at(spec, "template.spec.nodeClassRef.name") not in classes:
-        yield broken(pool, "names an EC2NodeClass that nobody renders", "keep it")
+    named_class = at(spec, "template.spec.nodeClassRef") or {}
+    if (named_class.get("kind"), named_class.get("name")) not in classes:
+        yield broken(pool, "names a node class that nobody renders", "keep it")
     if not spec.get("limits"):
         yield broken(pool, "may grow without end", "keep its limits")
     if not accelerated:

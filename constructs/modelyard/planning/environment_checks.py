@@ -29,6 +29,14 @@ def environment_findings(environment: Environment, catalogue: Catalogue) -> Iter
             subject,
             ("cluster", "generalNodes", "ami"),
         )
+    if environment.cache.file_system == "lustre" and len(environment.availability_zones) > 1:
+        yield Finding(
+            "CACHE001",
+            f"the Lustre file system lives in {environment.availability_zones[0]} alone",
+            "use efs, or acknowledge it",
+            subject=subject,
+            field=("cache", "fileSystem"),
+        )
     for name, pool in environment.pools.items():
         yield from _pool_findings(name, pool, environment, subject)
     yield from _price_findings(environment, subject)

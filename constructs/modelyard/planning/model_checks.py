@@ -28,6 +28,20 @@ def reference_findings(model: Model, environment: Environment) -> Iterator[Findi
             )
 
 
+def stream_findings(model: Model, environment: Environment) -> Iterator[Finding]:
+    """Weights in a bucket that no identity of the environment may read."""
+    bucket = model.model.uri.removeprefix("s3://").partition("/")[0]
+    if model.model.scheme == "s3" and bucket not in environment.readable_buckets:
+        readable = environment.readable_buckets
+        yield Finding(
+            "S3001",
+            f"environment {environment.name} lets model servers read {', '.join(readable) or 'no bucket'}, not {bucket}",
+            f"add {bucket} to cache.readBuckets, or put the weights into the bucket of cache.weightsBucket",
+            subject=model.name,
+            field=("model",),
+        )
+
+
 def exposure_findings(model: Model, environment: Environment) -> Iterator[Finding]:
     """Endpoints whose exposure the environment or the model does not back."""
     exposure = model.access.exposure

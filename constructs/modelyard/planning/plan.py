@@ -21,6 +21,7 @@ from modelyard.planning.model_checks import (
     reference_findings,
     scaling_findings,
     signal_findings,
+    stream_findings,
     tracing_findings,
 )
 from modelyard.planning.pool_checks import (
@@ -69,6 +70,7 @@ def plan(
         if role != "prefill":
             problems += [
                 *reference_findings(model, environment),
+                *stream_findings(model, environment),
                 *exposure_findings(model, environment),
                 *open_endpoint_findings(model),
                 *scaling_findings(model),

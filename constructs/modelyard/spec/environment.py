@@ -234,6 +234,11 @@ class Environment(Document):
             return None
         return f"modelyard-{self.name}-weights-{self.account}-{self.region}"
 
+    @property
+    def readable_buckets(self) -> tuple[str, ...]:
+        """Buckets that model servers may stream weights from."""
+        return (*((self.weights_bucket,) if self.weights_bucket else ()), *self.cache.read_buckets)
+
     def team_namespace(self, team: str) -> str:
         """Namespace of a team's own workloads."""
         return self.teams[team].namespace or team

@@ -66,8 +66,6 @@ class Pool(Document):
     """Most accelerators (GPUs, or Trainium chips) that the pool may hold at once."""
     ami: AmiAlias = "al2023@v20260714"
     """AMI alias, pinned to a release; `@latest` replaces nodes whenever AWS publishes an image."""
-    expire_after: Annotated[str, Field(pattern=r"^(Never|[1-9]\d*h)$")] = "Never"
-    """Age at which nodes are replaced, such as 720h. Karpenter replaces them regardless of disruption budgets."""
     root_volume_gib: Annotated[int, Field(ge=100, le=16000)] | None = None
     """Root volume in GiB: container images, logs and emptyDirs that are not memory; default: from the size of the
     images of the pool's models."""

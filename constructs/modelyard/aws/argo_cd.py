@@ -1,0 +1,77 @@
+"""Argo CD as EKS runs it."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from aws_cdk import Aws
+from aws_cdk import aws_eks_v2 as eks
+from aws_cdk import aws_iam as iam
+from constructs import Construct
+
+
+class ManagedArgoCd(Construct):
+    """The EKS capability Argo CD. It runs outside of the cluster, and applies with an access entry of its own.
+
+    Deleting the capability leaves what it applied in the cluster: EKS offers nothing else.
+    """
+
+    def __init__(
+        self,
+        scope: Construct,
+        construct_id: str,
+        *,
+        cluster_name: str,
+        identity_center: str,  # ARN of the IAM Identity Center instance
+        identity_center_region: str,
+        admins: Sequence[str],  # ids of Identity Center groups
+        namespace: str = "argocd",  # of the Applications
+    ) -> None:
+        super().__init__(scope, construct_id)
+        self.role = iam.Role(
+            self,
+            "Role",
+            description="Argo CD capability of EKS",
+            assumed_by=iam.ServicePrincipal("capabilities.eks.amazonaws.com").with_session_tags(),
+        )
+        capability = eks.CfnCapability
+        configuration = capability.CapabilityConfigurationProperty(
+            argo_cd=capability.ArgoCdProperty(
+                aws_idc=capability.AwsIdcProperty(
+                    idc_instance_arn=identity_center, idc_region=identity_center_region
+                ),
+                namespace=namespace,
+                rbac_role_mappings=[
+                    capability.ArgoCdRoleMappingProperty(
+                        role="ADMIN",
+                        identities=[
+                            capability.SsoIdentityProperty(id=group, type="SSO_GROUP") for group in admins
+                        ],
+                    )
+                ],
+            )
+        )
+        self.capability = capability(
+            self,
+            "Capability",
+            capability_name="argocd",
+            cluster_name=cluster_name,
+            type="ARGOCD",
+            role_arn=self.role.role_arn,
+            delete_propagation_policy="RETAIN",
+            configuration=configuration,
+        )
+        # EKS makes an access entry for the role; what it may do in the cluster is ours to say.
+        access = eks.CfnAccessEntry(
+            self,
+            "Access",
+            cluster_name=cluster_name,
+            principal_arn=self.role.role_arn,
+            access_policies=[
+                eks.CfnAccessEntry.AccessPolicyProperty(
+                    policy_arn=f"arn:{Aws.PARTITION}:eks::aws:cluster-access-policy/AmazonEKSClusterAdminPolicy",
+                    access_scope=eks.CfnAccessEntry.AccessScopeProperty(type="cluster"),
+                )
+            ],
+        )
+        self.capability.node.add_dependency(access)

@@ -1,0 +1,91 @@
+"""Metrics kept by AWS: an Amazon Managed Service for Prometheus workspace, and Grafana over it."""
+
+from __future__ import annotations
+
+from aws_cdk import RemovalPolicy, Stack
+from aws_cdk import aws_aps as aps
+from aws_cdk import aws_grafana as grafana
+from aws_cdk import aws_iam as iam
+from constructs import Construct
+
+from modelyard.aws.audit_log import AuditLog
+from modelyard.aws.encryption_key import EncryptionKey
+from modelyard.aws.pod_identity import PodIdentityRole
+
+
+class ManagedMetrics(Construct):
+    """An encrypted workspace that one service account writes to, and optionally a Grafana that reads it."""
+
+    def __init__(
+        self,
+        scope: Construct,
+        construct_id: str,
+        *,
+        name: str,
+        cluster_name: str,
+        namespace: str,
+        service_account: str,
+        dashboards: bool = False,  # an Amazon Managed Grafana workspace
+        log_retention_days: int = 90,
+        removal_policy: RemovalPolicy = RemovalPolicy.RETAIN,
+    ) -> None:
+        super().__init__(scope, construct_id)
+        key = EncryptionKey(self, "Key", description="Metrics", removal_policy=removal_policy)
+        log = AuditLog(
+            self,
+            "Log",
+            # The service writes to groups of this prefix alone.
+            name=f"/aws/vendedlogs/prometheus/{name}",
+            retention_days=log_retention_days,
+            removal_policy=removal_policy,
+        )
+        self.workspace = aps.CfnWorkspace(
+            self,
+            "Workspace",
+            alias=name,
+            kms_key_arn=key.key_arn,
+            logging_configuration=aps.CfnWorkspace.LoggingConfigurationProperty(
+                log_group_arn=log.log_group_arn
+            ),
+        )
+        self.workspace.apply_removal_policy(removal_policy)
+        writer = PodIdentityRole(self, "WriterRole", description="Prometheus: write to the workspace")
+        writer.add_to_policy(
+            iam.PolicyStatement(actions=["aps:RemoteWrite"], resources=[self.workspace.attr_arn])
+        )
+        writer.associate(cluster_name=cluster_name, namespace=namespace, service_account=service_account)
+        if dashboards:
+            self._grafana(name)
+
+    def _grafana(self, name: str) -> None:
+        role = iam.Role(
+            self,
+            "GrafanaRole",
+            description="Grafana: read the metrics workspace",
+            assumed_by=iam.ServicePrincipal(
+                "grafana.amazonaws.com",
+                conditions={"StringEquals": {"aws:SourceAccount": Stack.of(self).account}},
+            ),
+        )
+        role.add_to_policy(
+            iam.PolicyStatement(
+                actions=[
+                    "aps:DescribeWorkspace",
+                    "aps:GetLabels",
+                    "aps:GetMetricMetadata",
+                    "aps:GetSeries",
+                    "aps:QueryMetrics",
+                ],
+                resources=[self.workspace.attr_arn],
+            )
+        )
+        grafana.CfnWorkspace(
+            self,
+            "Grafana",
+            name=name,
+            account_access_type="CURRENT_ACCOUNT",
+            authentication_providers=["AWS_SSO"],
+            permission_type="CUSTOMER_MANAGED",
+            data_sources=["PROMETHEUS"],
+            role_arn=role.role_arn,
+        )

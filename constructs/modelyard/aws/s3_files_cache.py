@@ -1,0 +1,155 @@
+"""The model cache as a file system over the weights' bucket (Amazon S3 Files)."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from aws_cdk import Aws, RemovalPolicy, Stack
+from aws_cdk import aws_ec2 as ec2
+from aws_cdk import aws_iam as iam
+from aws_cdk import aws_s3 as s3
+from aws_cdk import aws_s3files as s3files
+from constructs import Construct
+
+from modelyard.aws.model_cache import CACHE_USER
+from modelyard.aws.pod_identity import PodIdentityRole
+from modelyard.aws.weights_bucket import allow_reading
+
+
+class S3FilesCache(Construct):
+    """A file system whose files are the bucket's objects: what is uploaded can be mounted, what is written is uploaded.
+
+    The EFS CSI driver mounts it, from version 3 on, with the identity of its node component; every file belongs to the
+    model servers' user, which the access point forces.
+    """
+
+    def __init__(
+        self,
+        scope: Construct,
+        construct_id: str,
+        *,
+        vpc: ec2.IVpc,
+        subnets: Sequence[ec2.ISubnet],  # one in each zone where models run
+        clients: ec2.ISecurityGroup,  # the cluster's security group
+        bucket: s3.IBucket,  # versioned
+        cluster_name: str,
+        path: str = "/models",
+        removal_policy: RemovalPolicy = RemovalPolicy.RETAIN,
+    ) -> None:
+        super().__init__(scope, construct_id)
+        role = self._service_role(bucket)
+        self.file_system = s3files.CfnFileSystem(
+            self, "FileSystem", bucket=bucket.bucket_arn, role_arn=role.role_arn
+        )
+        self.file_system.apply_removal_policy(removal_policy)
+        self.file_system.node.add_dependency(role)
+        group = ec2.SecurityGroup(
+            self,
+            "MountTargets",
+            vpc=vpc,
+            description="NFS of the model cache",
+            allow_all_outbound=False,
+        )
+        group.add_ingress_rule(clients, ec2.Port.tcp(2049), "NFS from the cluster")
+        for zone, subnet in enumerate(subnets):
+            s3files.CfnMountTarget(
+                self,
+                f"MountTarget{zone}",
+                file_system_id=self.file_system.attr_file_system_id,
+                subnet_id=subnet.subnet_id,
+                security_groups=[group.security_group_id],
+            )
+        user = str(CACHE_USER)
+        self.access_point = s3files.CfnAccessPoint(
+            self,
+            "Models",
+            file_system_id=self.file_system.attr_file_system_id,
+            posix_user=s3files.CfnAccessPoint.PosixUserProperty(uid=user, gid=user),
+            root_directory=s3files.CfnAccessPoint.RootDirectoryProperty(
+                path=path,
+                creation_permissions=s3files.CfnAccessPoint.CreationPermissionsProperty(
+                    owner_uid=user, owner_gid=user, permissions="0755"
+                ),
+            ),
+        )
+        self._admit_the_driver(bucket, cluster_name)
+
+    def _service_role(self, bucket: s3.IBucket) -> iam.Role:
+        """What S3 Files does in the bucket, and the rules by which it hears of changes (S3 user guide, S3 Files)."""
+        stack = Stack.of(self)
+        role = iam.Role(
+            self,
+            "ServiceRole",
+            description="S3 Files: synchronise the model cache",
+            assumed_by=iam.ServicePrincipal(
+                "elasticfilesystem.amazonaws.com",
+                conditions={
+                    "StringEquals": {"aws:SourceAccount": stack.account},
+                    "ArnLike": {
+                        "aws:SourceArn": f"arn:{Aws.PARTITION}:s3files:{stack.region}:{stack.account}:file-system/*"
+                    },
+                },
+            ),
+        )
+        role.add_to_policy(
+            iam.PolicyStatement(
+                actions=["s3:ListBucket", "s3:ListBucketVersions"], resources=[bucket.bucket_arn]
+            )
+        )
+        role.add_to_policy(
+            iam.PolicyStatement(
+                actions=[
+                    "s3:AbortMultipartUpload",
+                    "s3:DeleteObject",
+                    "s3:DeleteObjectVersion",
+                    "s3:GetObject",
+                    "s3:GetObjectAttributes",
+                    "s3:GetObjectTagging",
+                    "s3:GetObjectVersion",
+                    "s3:ListMultipartUploadParts",
+                    "s3:PutObject",
+                    "s3:PutObjectTagging",
+                ],
+                resources=[bucket.arn_for_objects("*")],
+            )
+        )
+        rules = f"arn:{Aws.PARTITION}:events:{stack.region}:{stack.account}:rule/DO-NOT-DELETE-S3-Files*"
+        role.add_to_policy(
+            iam.PolicyStatement(
+                actions=[
+                    "events:DeleteRule",
+                    "events:DisableRule",
+                    "events:EnableRule",
+                    "events:PutRule",
+                    "events:PutTargets",
+                    "events:RemoveTargets",
+                ],
+                resources=[rules],
+                conditions={"StringEquals": {"events:ManagedBy": "elasticfilesystem.amazonaws.com"}},
+            )
+        )
+        role.add_to_policy(
+            iam.PolicyStatement(
+                actions=["events:DescribeRule", "events:ListTargetsByRule"],
+                resources=[rules],
+            )
+        )
+        return role
+
+    def _admit_the_driver(self, bucket: s3.IBucket, cluster_name: str) -> None:
+        """The node component of the CSI driver mounts, and reads large files from the bucket itself."""
+        file_system = self.file_system.attr_file_system_arn
+        role = PodIdentityRole(self, "DriverRole", description="EFS CSI driver: mount the model cache")
+        role.add_to_policy(
+            iam.PolicyStatement(
+                actions=["s3files:ClientMount", "s3files:ClientWrite", "s3files:ListMountTargets"],
+                resources=[file_system],
+            )
+        )
+        role.add_to_policy(
+            iam.PolicyStatement(
+                actions=["s3files:GetAccessPoint"], resources=[self.access_point.attr_access_point_arn]
+            )
+        )
+        allow_reading(role, [bucket])
+        role.associate(cluster_name=cluster_name, namespace="kube-system", service_account="efs-csi-node-sa")

@@ -1,0 +1,30 @@
+"""Names of identities that templates and manifests have to agree on."""
+
+from __future__ import annotations
+
+from typing import Final
+
+from modelyard.planning.records import ModelPlan
+from modelyard.spec.environment import Environment
+
+WEIGHTS_READER: Final = "weights-reader"
+"""Service account of model servers that stream weights from S3: one for all, so that one association admits it."""
+
+
+METRICS_ACCOUNT: Final = "prometheus"
+"""Service account of Prometheus, which writes to the managed workspace where there is one."""
+
+METRICS_VARIABLE: Final = "modelyard_prometheus_endpoint"
+"""Name under which the tree asks for that workspace's address, with a slash at its end."""
+
+
+def service_account(plan: ModelPlan, environment: Environment) -> str:
+    """The service account of a model's servers: their own, which may do nothing, or the one that reads buckets."""
+    streams = plan.model.cache_strategy == "s3-stream"
+    return WEIGHTS_READER if streams and environment.readable_buckets else plan.name
+
+
+def cache_variable(file_system: str, key: str) -> str:
+    """Name under which the tree asks for a value of the model cache that exists only after the deploy, such as
+    `modelyard_efs_file_system_id`."""
+    return f"modelyard_{file_system.replace('-', '')}_{key.replace('-', '_')}"

@@ -1,0 +1,231 @@
+"""Environments that use what the shipped ones leave at its default: tests/fixtures/platforms."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from functools import cache
+from typing import Any
+
+import pytest
+
+from tests.synth.conftest import ROOT, Synthesis, environment_file
+
+PLATFORMS = ROOT / "tests" / "fixtures" / "platforms" / "environments"
+
+Platform = Callable[[str], Synthesis]
+
+
+@pytest.fixture(scope="module")
+def platform(synthesise: Callable[[str, dict[str, Any]], Synthesis]) -> Platform:
+    @cache
+    def build(name: str) -> Synthesis:
+        return synthesise(name, environment_file(name, PLATFORMS))
+
+    return build
+
+
+def actions(synthesis: Synthesis, stack: str, sid_or_role: str) -> set[str]:
+    """Actions of the inline policies whose logical id contains `sid_or_role`."""
+    found: set[str] = set()
+    for name, resource in synthesis.templates[stack]["Resources"].items():
+        if resource["Type"] == "AWS::IAM::Policy" and sid_or_role in name:
+            for statement in resource["Properties"]["PolicyDocument"]["Statement"]:
+                stated = statement["Action"]
+                found |= {stated} if isinstance(stated, str) else set(stated)
+    return found
+
+
+def test_an_existing_vpc_is_used_and_not_changed(platform: Platform) -> None:
+    existing = platform("existing")
+    kinds = {resource["Type"] for resource in existing.templates["Network"]["Resources"].values()}
+
+    assert kinds.isdisjoint({"AWS::EC2::VPC", "AWS::EC2::Subnet", "AWS::EC2::Route", "AWS::EC2::NatGateway"})
+    assert existing.only("Network", "AWS::EC2::FlowLog")["ResourceId"] == "vpc-0a1b2c3d4e5f60718"
+    gateway, *interfaces = sorted(
+        existing.properties("Network", "AWS::EC2::VPCEndpoint"), key=lambda e: str(e["VpcEndpointType"])
+    )
+    assert gateway["ServiceName"] == "com.amazonaws.us-east-2.s3"
+    assert gateway["RouteTableIds"] == ["rtb-0a1b2c3d4e5f60718", "rtb-0a1b2c3d4e5f60719"]
+    assert {tuple(e["SubnetIds"]) for e in interfaces} == {
+        ("subnet-0a1b2c3d4e5f60718", "subnet-0a1b2c3d4e5f60719")
+    }
+    published = {p["Name"]: p["Value"] for p in existing.properties("Network", "AWS::SSM::Parameter")}
+    assert published["/modelyard/existing/network/vpc-id"] == "vpc-0a1b2c3d4e5f60718"
+
+
+def test_an_existing_vpc_with_endpoints_and_flow_logs_gets_nothing(
+    synthesise: Callable[[str, dict[str, Any]], Synthesis],
+) -> None:
+    data = environment_file("existing", PLATFORMS)
+    data["network"] |= {"flowLogs": False, "interfaceEndpoints": False}
+    data["network"]["vpc"]["routeTables"] = []
+
+    resources = synthesise("existing", data).templates["Network"]["Resources"].values()
+
+    assert {resource["Type"] for resource in resources} == {"AWS::SSM::Parameter"}
+
+
+def test_control_plane_options_reach_the_cluster(platform: Platform) -> None:
+    cluster = platform("existing").only("Cluster", "AWS::EKS::Cluster")
+
+    assert cluster["Version"] == "1.35"
+    assert cluster["UpgradePolicy"] == {"SupportType": "EXTENDED"}
+    assert cluster["ControlPlaneScalingConfig"] == {"Tier": "tier-xl"}
+    assert cluster["ZonalShiftConfig"] == {"Enabled": True}
+    assert cluster["DeletionProtection"] is False
+
+
+def test_teams_edit_their_namespace_and_read_the_models(platform: Platform) -> None:
+    entries = {
+        entry["PrincipalArn"]: entry
+        for entry in platform("existing").properties("Cluster", "AWS::EKS::AccessEntry")
+        if isinstance(entry["PrincipalArn"], str)
+    }
+    scopes = {
+        json.dumps(policy["PolicyArn"])[-30:]: policy["AccessScope"]
+        for policy in entries["arn:aws:iam::123456789012:role/search"]["AccessPolicies"]
+    }
+
+    edit, view = (scopes[key] for key in sorted(scopes, key=lambda k: "View" in k))
+    assert edit == {"Namespaces": ["search-apps"], "Type": "namespace"}
+    assert view == {"Namespaces": ["models"], "Type": "namespace"}
+
+
+def test_money_is_watched_by_tag_and_reservation(platform: Platform) -> None:
+    existing = platform("existing")
+    budget = existing.only("Cost", "AWS::Budgets::Budget")
+    alarms = existing.properties("Cost", "AWS::CloudWatch::Alarm")
+
+    assert budget["Budget"]["BudgetLimit"] == {"Amount": 20000, "Unit": "USD"}
+    assert budget["Budget"]["CostFilters"] == {"TagKeyValue": ["user:modelyard:environment$existing"]}
+    assert [
+        (n["Notification"]["NotificationType"], n["Notification"]["Threshold"])
+        for n in budget["NotificationsWithSubscribers"]
+    ] == [("ACTUAL", 50), ("ACTUAL", 100), ("FORECASTED", 100)]
+    monitor = json.loads(existing.only("Cost", "AWS::CE::AnomalyMonitor")["MonitorSpecification"])
+    assert monitor == {"Tags": {"Key": "modelyard:environment", "Values": ["existing"]}}
+    assert {alarm["Dimensions"][0]["Value"] for alarm in alarms} == {
+        "cr-0123456789abcdef0",
+        "cr-0123456789abcdef1",
+    }
+    assert all(alarm["AlarmActions"] for alarm in alarms)
+    [allowed] = [
+        statement
+        for statement in existing.only("Cost", "AWS::SNS::TopicPolicy")["PolicyDocument"]["Statement"]
+        if statement["Effect"] == "Allow"
+    ]
+    assert allowed["Condition"] == {"StringEquals": {"aws:SourceAccount": "123456789012"}}
+    assert set(allowed["Principal"]["Service"]) == {"budgets.amazonaws.com", "costalerts.amazonaws.com", "cloudwatch.amazonaws.com"}
+
+
+def test_metrics_are_written_to_the_managed_workspace_and_to_nothing_else(platform: Platform) -> None:
+    existing = platform("existing")
+
+    assert existing.only("Metrics", "AWS::APS::Workspace")["KmsKeyArn"]
+    assert actions(existing, "Metrics", "WriterRole") == {"aps:RemoteWrite"}
+    association = existing.only("Metrics", "AWS::EKS::PodIdentityAssociation")
+    assert (association["Namespace"], association["ServiceAccount"]) == ("monitoring", "prometheus")
+    assert existing.only("Metrics", "AWS::Grafana::Workspace")["AuthenticationProviders"] == ["AWS_SSO"]
+
+
+def test_auto_mode_brings_its_own_nodes_and_components(platform: Platform) -> None:
+    auto = platform("auto")
+    cluster = auto.only("Cluster", "AWS::EKS::Cluster")
+
+    assert cluster["ComputeConfig"]["Enabled"] is True
+    assert cluster["ComputeConfig"]["NodePools"] == ["system", "general-purpose"]
+    assert cluster["KubernetesNetworkConfig"]["ElasticLoadBalancing"] == {"Enabled": True}
+    assert cluster["StorageConfig"]["BlockStorage"] == {"Enabled": True}
+    assert {addon["AddonName"] for addon in auto.properties("Cluster", "AWS::EKS::Addon")} == {
+        "aws-efs-csi-driver",
+        "metrics-server",
+    }
+    assert "Karpenter" not in auto.templates
+    assert not auto.resources("Cluster", "AWS::EKS::Nodegroup")
+    roles = {role.get("RoleName") for role in auto.properties("Cluster", "AWS::IAM::Role")}
+    assert "modelyard-auto-node" in roles  # what the rendered NodeClasses name
+
+
+def test_streaming_servers_read_the_named_buckets_and_no_other(platform: Platform) -> None:
+    auto = platform("auto")
+
+    assert auto.only("ModelCache", "AWS::S3::Bucket")["BucketName"] == "modelyard-auto-weights-123456789012-us-east-2"
+    assert actions(auto, "ModelCache", "ReaderRole") == {
+        "s3:GetBucketLocation",
+        "s3:ListBucket",
+        "s3:GetObject",
+        "s3:GetObjectVersion",
+    }
+    association = auto.only("ModelCache", "AWS::EKS::PodIdentityAssociation")
+    assert (association["Namespace"], association["ServiceAccount"]) == ("models", "weights-reader")
+
+
+def test_pods_get_a_range_of_their_own(platform: Platform) -> None:
+    lustre = platform("lustre")
+    tagged = [
+        subnet
+        for subnet in lustre.properties("Network", "AWS::EC2::Subnet")
+        if {"Key": "kubernetes.io/role/cni", "Value": "1"} in subnet["Tags"]
+    ]
+
+    assert [subnet["CidrBlock"] for subnet in tagged] == ["100.64.0.0/18", "100.64.64.0/18"]
+    assert lustre.only("Network", "AWS::EC2::VPCCidrBlock")["CidrBlock"] == "100.64.0.0/16"
+    [network] = [
+        addon
+        for addon in lustre.properties("Cluster", "AWS::EKS::Addon")
+        if addon["AddonName"] == "vpc-cni"
+    ]
+    assert json.loads(network["ConfigurationValues"])["env"]["ENABLE_PREFIX_DELEGATION"] == "true"
+
+
+def test_lustre_is_encrypted_and_open_to_the_cluster_alone(platform: Platform) -> None:
+    lustre = platform("lustre")
+    system = lustre.only("ModelCache", "AWS::FSx::FileSystem")
+
+    assert system["StorageCapacity"] == 4800
+    assert system["KmsKeyId"]
+    assert system["LustreConfiguration"]["PerUnitStorageThroughput"] == 500
+    assert len(system["SubnetIds"]) == 1
+    rules = lustre.properties("ModelCache", "AWS::EC2::SecurityGroupIngress")
+    assert all("CidrIp" not in rule for rule in rules)
+    clients = {
+        (rule["FromPort"], rule["ToPort"])
+        for rule in rules
+        if "Ref" in rule["SourceSecurityGroupId"]  # the parameter with the cluster's group
+    }
+    assert clients == {(988, 988), (1018, 1023)}
+    names = {addon["AddonName"] for addon in lustre.properties("Cluster", "AWS::EKS::Addon")}
+    assert "aws-fsx-csi-driver" in names
+
+
+def test_s3_files_has_a_mount_target_in_each_zone_and_forces_the_servers_user(platform: Platform) -> None:
+    files = platform("files")
+
+    assert len(files.properties("ModelCache", "AWS::S3Files::MountTarget")) == 2
+    access_point = files.only("ModelCache", "AWS::S3Files::AccessPoint")
+    assert access_point["PosixUser"] == {"Uid": "2000", "Gid": "2000"}
+    assert files.only("ModelCache", "AWS::S3::Bucket")["VersioningConfiguration"] == {"Status": "Enabled"}
+    driver = [
+        a
+        for a in files.properties("ModelCache", "AWS::EKS::PodIdentityAssociation")
+        if a["ServiceAccount"] == "efs-csi-node-sa"
+    ]
+    assert len(driver) == 1
+
+
+def test_a_managed_argo_cd_takes_the_place_of_flux_and_the_bucket(platform: Platform) -> None:
+    argo = platform("managed-argo")
+    capability = argo.only("Delivery", "AWS::EKS::Capability")
+
+    assert capability["Type"] == "ARGOCD"
+    assert capability["Configuration"]["ArgoCd"]["AwsIdc"]["IdcRegion"] == "us-east-1"
+    assert not argo.resources("Delivery", "AWS::S3::Bucket")
+    assert not argo.resources("Delivery", "Custom::AWSCDK-EKS-HelmChart")
+
+
+@pytest.mark.parametrize("name", sorted(path.stem for path in PLATFORMS.glob("*.yaml")))
+def test_cfn_lint_finds_no_error(name: str, platform: Platform) -> None:
+    from tests.synth.test_every_template import template_errors
+
+    assert {stack: found for stack, t in platform(name).templates.items() if (found := template_errors(t))} == {}
