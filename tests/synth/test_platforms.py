@@ -116,7 +116,11 @@ def test_money_is_watched_by_tag_and_reservation(platform: Platform) -> None:
         if statement["Effect"] == "Allow"
     ]
     assert allowed["Condition"] == {"StringEquals": {"aws:SourceAccount": "123456789012"}}
-    assert set(allowed["Principal"]["Service"]) == {"budgets.amazonaws.com", "costalerts.amazonaws.com", "cloudwatch.amazonaws.com"}
+    assert set(allowed["Principal"]["Service"]) == {
+        "budgets.amazonaws.com",
+        "costalerts.amazonaws.com",
+        "cloudwatch.amazonaws.com",
+    }
 
 
 def test_metrics_are_written_to_the_managed_workspace_and_to_nothing_else(platform: Platform) -> None:
@@ -150,7 +154,10 @@ def test_auto_mode_brings_its_own_nodes_and_components(platform: Platform) -> No
 def test_streaming_servers_read_the_named_buckets_and_no_other(platform: Platform) -> None:
     auto = platform("auto")
 
-    assert auto.only("ModelCache", "AWS::S3::Bucket")["BucketName"] == "modelyard-auto-weights-123456789012-us-east-2"
+    assert (
+        auto.only("ModelCache", "AWS::S3::Bucket")["BucketName"]
+        == "modelyard-auto-weights-123456789012-us-east-2"
+    )
     assert actions(auto, "ModelCache", "ReaderRole") == {
         "s3:GetBucketLocation",
         "s3:ListBucket",
@@ -172,9 +179,7 @@ def test_pods_get_a_range_of_their_own(platform: Platform) -> None:
     assert [subnet["CidrBlock"] for subnet in tagged] == ["100.64.0.0/18", "100.64.64.0/18"]
     assert lustre.only("Network", "AWS::EC2::VPCCidrBlock")["CidrBlock"] == "100.64.0.0/16"
     [network] = [
-        addon
-        for addon in lustre.properties("Cluster", "AWS::EKS::Addon")
-        if addon["AddonName"] == "vpc-cni"
+        addon for addon in lustre.properties("Cluster", "AWS::EKS::Addon") if addon["AddonName"] == "vpc-cni"
     ]
     assert json.loads(network["ConfigurationValues"])["env"]["ENABLE_PREFIX_DELEGATION"] == "true"
 
@@ -228,4 +233,6 @@ def test_a_managed_argo_cd_takes_the_place_of_flux_and_the_bucket(platform: Plat
 def test_cfn_lint_finds_no_error(name: str, platform: Platform) -> None:
     from tests.synth.test_every_template import template_errors
 
-    assert {stack: found for stack, t in platform(name).templates.items() if (found := template_errors(t))} == {}
+    assert {
+        stack: found for stack, t in platform(name).templates.items() if (found := template_errors(t))
+    } == {}

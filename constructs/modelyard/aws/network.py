@@ -53,6 +53,12 @@ class InferenceNetwork(Construct):
         removal_policy: RemovalPolicy = RemovalPolicy.RETAIN,  # of the flow logs
     ) -> None:
         super().__init__(scope, construct_id)
+        Validations.of(self).acknowledge(
+            Acknowledgment(
+                id="CloudFormation-Validate::W3010",
+                reason="zones are stated, since a look-up takes credentials",
+            )
+        )
         prefix = int(cidr.rpartition("/")[2])
         self.vpc = ec2.Vpc(
             self,
@@ -76,12 +82,6 @@ class InferenceNetwork(Construct):
             ],
             # Emptying the default group takes a custom resource; nothing here uses that group.
             restrict_default_security_group=False,
-        )
-        Validations.of(self.vpc).acknowledge(
-            Acknowledgment(
-                id="CloudFormation-Validate::W3010",
-                reason="zones are stated, since a look-up takes credentials",
-            )
         )
         for subnet in self.vpc.private_subnets:
             Tags.of(subnet).add("karpenter.sh/discovery", cluster_name)

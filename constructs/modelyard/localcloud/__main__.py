@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import tempfile
 from dataclasses import replace
 from pathlib import Path
 from typing import Annotated
@@ -79,6 +80,34 @@ def up(
         else f"python -m modelyard.localcloud down --state {folder}"
     )
     report.next_steps(console, deployment.endpoint, folder, project / "dist" / env, end)
+
+
+@app.command()
+def diff(
+    env: _Environment = "local",
+    app: Annotated[str | None, typer.Option(help="Command of the CDK app. Default: cdk.json.")] = None,
+    state: _State = None,
+    project: Annotated[Path, typer.Option(help="Folder with node_modules.")] = Path(),
+) -> None:
+    """Say what `up` would change now; nothing is changed."""
+    folder = _folder(state, env)
+    endpoint = lifecycle.running(folder)
+    if endpoint is None:
+        _fail(f"nothing is running in {folder}; `up` first")
+        return
+    with tempfile.TemporaryDirectory() as scratch:
+        # What was deployed stays what `down` destroys.
+        deployment = Deployment(
+            endpoint=endpoint,
+            project=project.resolve(),
+            state=Path(scratch),
+            app=app,
+            context={"env": env},
+        )
+        if deployment.synth() != 0:
+            _fail("the app does not synthesize")
+        if replace(deployment, endpoint=_at_target(deployment)).diff() != 0:
+            _fail("cdk diff failed")
 
 
 @app.command()

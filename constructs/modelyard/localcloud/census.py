@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from modelyard.localcloud.endpoint import Clients, values
-from modelyard.localcloud.lookup import clusters, living_keys, mount_targets
+from modelyard.localcloud.lookup import budgets, clusters, living_keys, mount_targets
 
 _BOOTSTRAP = ("cdk-hnb659fds-", "/cdk-bootstrap/")  # what `cdk bootstrap` makes is not the app's
 
@@ -90,6 +90,7 @@ _KINDS: dict[str, Callable[[Clients], list[str]]] = {
     "file systems": _all("efs", "describe_file_systems", "FileSystems[].FileSystemId"),
     "mount targets": lambda clients: sorted(mount_targets(clients)),
     "access points": _all("efs", "describe_access_points", "AccessPoints[].RootDirectory.Path"),
+    "S3 file systems": _all("s3files", "list_file_systems", "fileSystems[].fileSystemId"),
     "buckets": _buckets,
     "functions": _all("lambda", "list_functions", "Functions[].FunctionName"),
     "secrets": _all("secretsmanager", "list_secrets", "SecretList[].Name"),
@@ -98,5 +99,6 @@ _KINDS: dict[str, Callable[[Clients], list[str]]] = {
     "event rules": _all("events", "list_rules", "Rules[].Name"),
     "topics": _all("sns", "list_topics", "Topics[].TopicArn"),
     "alarms": _all("cloudwatch", "describe_alarms", "MetricAlarms[].AlarmName"),
+    "budgets": lambda clients: sorted(budgets(clients)),
     "dashboards": _all("cloudwatch", "list_dashboards", "DashboardEntries[].DashboardName"),
 }

@@ -98,6 +98,7 @@ def _environments(assembly: Path) -> Iterator[str]:
 LOG = "cdk.log"
 
 _MILESTONES = re.compile(r"[✅❌]|deploying\.\.\.|destroying\.\.\.")
+_EVERYTHING = re.compile(r"")
 _NOTHING = re.compile(r"(?!)")
 _EVENT = re.compile(r"\S+ \| +\d+(/\d+)? \|")  # one resource of one stack; failures are reported from the API
 
@@ -135,6 +136,11 @@ class Deployment:
     def deploy(self) -> int:
         arguments = ["deploy", "--all", "--require-approval", "never", "--progress", "events"]
         return self._cdk([*arguments, "--app", str(self.assembly)], cwd=self._elsewhere())
+
+    def diff(self) -> int:
+        """Differences of templates: MiniStack's change sets call every changed tag a replacement."""
+        arguments = ["diff", "--method=template", "--app", str(self.assembly)]
+        return self._cdk(arguments, cwd=self._elsewhere(), shown=_EVERYTHING)
 
     def destroy(self) -> int:
         arguments = ["destroy", "--all", "--force", "--app", str(self.assembly)]

@@ -49,6 +49,7 @@ class Clients:
 
     def __init__(self, endpoint: Endpoint) -> None:
         self.get: Callable[[str], Any] = cache(endpoint.client)
+        self.account = endpoint.account
 
 
 def values(clients: Clients, service: str, operation: str, path: str, **parameters: Any) -> list[Any]:

@@ -162,6 +162,22 @@ def mount_targets(clients: Clients, _: Sequence[Subject] = ()) -> set[str]:
     }
 
 
+def budgets(clients: Clients, _: Sequence[Subject] = ()) -> set[str]:
+    found = values(clients, "budgets", "describe_budgets", "Budgets[].BudgetName", AccountId=clients.account)
+    return {str(name) for name in found}
+
+
+def _in_s3_file_systems(operation: str, path: str) -> Finder:
+    def finder(clients: Clients, _: Sequence[Subject]) -> set[str]:
+        return {
+            str(value)
+            for system in values(clients, "s3files", "list_file_systems", "fileSystems[].fileSystemId")
+            for value in values(clients, "s3files", operation, path, fileSystemId=system)
+        }
+
+    return finder
+
+
 def _layer(clients: Clients, subject: Subject) -> bool:
     clients.get("lambda").get_layer_version_by_arn(Arn=subject.physical_id)
     return True
@@ -170,6 +186,7 @@ def _layer(clients: Clients, subject: Subject) -> bool:
 _RULES = _listed("ec2", "describe_security_group_rules", "SecurityGroupRules[].SecurityGroupRuleId")
 
 _FINDERS: dict[str, Finder] = {
+    "AWS::Budgets::Budget": budgets,
     "AWS::CloudWatch::Alarm": _listed("cloudwatch", "describe_alarms", "MetricAlarms[].AlarmName"),
     "AWS::CloudWatch::Dashboard": _listed(
         "cloudwatch", "list_dashboards", "DashboardEntries[].DashboardName"
@@ -223,6 +240,9 @@ _FINDERS: dict[str, Finder] = {
     "AWS::Logs::LogGroup": _listed("logs", "describe_log_groups", "logGroups[].logGroupName"),
     "AWS::S3::Bucket": _listed("s3", "list_buckets", "Buckets[].Name"),
     "AWS::S3::BucketPolicy": _answers("s3", "get_bucket_policy", "Bucket", "Bucket"),
+    "AWS::S3Files::AccessPoint": _in_s3_file_systems("list_access_points", "accessPoints[].accessPointId"),
+    "AWS::S3Files::FileSystem": _listed("s3files", "list_file_systems", "fileSystems[].fileSystemId"),
+    "AWS::S3Files::MountTarget": _in_s3_file_systems("list_mount_targets", "mountTargets[].mountTargetId"),
     "AWS::SNS::Subscription": _listed("sns", "list_subscriptions", "Subscriptions[].SubscriptionArn"),
     "AWS::SNS::Topic": _listed("sns", "list_topics", "Topics[].TopicArn"),
     "AWS::SNS::TopicPolicy": _each(_topic_policy),

@@ -8,7 +8,10 @@ either in its table, in ours, or it fails the stack. Ours:
     AWS::EKS::Addon, AccessEntry, PodIdentityAssociation    the same
     Custom::CDKBucketDeployment                  its Lambda needs the aws executable at /opt/awscli, so the plugin
                                                  does the work: unzip, replace markers, upload, prune
-    Custom::AWSCDK-EKS-HelmChart                 recorded; there is no Kubernetes API
+    AWS::Budgets::Budget, AWS::S3Files::*        the APIs exist
+    Custom::AWSCDK-EKS-HelmChart, AWS::EKS::Capability    recorded; there is no Kubernetes API
+    AWS::APS::Workspace, Grafana, CE, FSx        recorded; there is no such service
+    AWS::EC2::VPCCidrBlock                       recorded; a VPC has one range there
 
 Completed, because MiniStack keeps less than the template says:
 
@@ -28,11 +31,14 @@ from pathlib import Path
 from modelyard.localcloud.journal import Journal
 from modelyard.localcloud.plugin import (
     bucket_deployment,
+    budgets,
     ec2,
     eks,
     eks_cluster,
     helm_chart,
     internals,
+    recorded,
+    s3_files,
 )
 from modelyard.localcloud.plugin.resource_type import Aws
 
@@ -48,6 +54,9 @@ def install(*, endpoint_url: str, journal_file: Path) -> None:
             *eks.TYPES,
             *bucket_deployment.TYPES,
             *helm_chart.TYPES,
+            *budgets.TYPES,
+            *s3_files.TYPES,
+            *recorded.TYPES,
         ],
         aws,
         Journal(journal_file),

@@ -53,6 +53,14 @@ class Aws:
     def account(self) -> str:
         return self._scope()[0]
 
+    @property
+    def region(self) -> str:
+        return self._scope()[1]
+
+    def arn(self, service: str, resource: str) -> str:
+        """ARN of something of the stack's account and region."""
+        return f"arn:aws:{service}:{self.region}:{self.account}:{resource}"
+
     def client(self, service: str) -> Any:
         account, region = self._scope()
         key = (service, account, region)

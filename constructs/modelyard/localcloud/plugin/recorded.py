@@ -1,0 +1,174 @@
+"""Types of services that the embedded AWS does not have: accepted, kept in the journal, listed nowhere."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Mapping
+from typing import Any, ClassVar
+
+from modelyard.localcloud.journal import Level
+from modelyard.localcloud.plugin.resource_type import Aws, Made, Place, Properties, ResourceType, given
+
+
+class _Recorded(ResourceType):
+    """One type. Its references are checked where the service they name exists; nothing else is."""
+
+    level = Level.RECORDED
+    kept: ClassVar[tuple[str, ...]]  # properties that say what it would be
+    why: ClassVar[str]
+
+    def create(self, aws: Aws, place: Place, properties: Properties) -> Made:
+        self.check(aws, properties)
+        digest = hashlib.sha256(f"{place.stack}/{place.logical_id}".encode()).hexdigest()
+        return self._made(self.identity(aws, digest, properties), aws, properties)
+
+    def update(self, aws: Aws, place: Place, physical_id: str, old: Properties, new: Properties) -> Made:
+        self.check(aws, new)
+        return self._made(physical_id, aws, new)
+
+    def delete(self, aws: Aws, physical_id: str, properties: Properties) -> None:
+        """There is nothing but the record."""
+
+    def check(self, aws: Aws, properties: Properties) -> None:
+        """Raise where something it names does not exist."""
+
+    def identity(self, aws: Aws, digest: str, properties: Properties) -> str:
+        raise NotImplementedError
+
+    def attributes(self, aws: Aws, physical_id: str, properties: Properties) -> Mapping[str, Any]:
+        return {}
+
+    def _made(self, physical_id: str, aws: Aws, properties: Properties) -> Made:
+        detail = {**given(properties, *self.kept), "note": self.why}
+        return Made(physical_id, self.attributes(aws, physical_id, properties), detail)
+
+
+class MetricsWorkspace(_Recorded):
+    name = "AWS::APS::Workspace"
+    kept = ("Alias", "KmsKeyArn")
+    why = "no Managed Prometheus here"
+
+    def check(self, aws: Aws, properties: Properties) -> None:
+        aws.client("kms").describe_key(KeyId=properties["KmsKeyArn"])
+
+    def identity(self, aws: Aws, digest: str, properties: Properties) -> str:
+        return aws.arn("aps", f"workspace/ws-{digest[:8]}-{digest[8:12]}-{digest[12:16]}")
+
+    def attributes(self, aws: Aws, physical_id: str, properties: Properties) -> Mapping[str, Any]:
+        workspace = physical_id.rpartition("/")[2]
+        return {
+            "Arn": physical_id,
+            "WorkspaceId": workspace,
+            "PrometheusEndpoint": f"https://aps-workspaces.{aws.region}.amazonaws.com/workspaces/{workspace}/",
+        }
+
+
+class GrafanaWorkspace(_Recorded):
+    name = "AWS::Grafana::Workspace"
+    kept = ("Name", "AuthenticationProviders", "DataSources")
+    why = "no Managed Grafana here"
+
+    def identity(self, aws: Aws, digest: str, properties: Properties) -> str:
+        return f"g-{digest[:10]}"
+
+    def attributes(self, aws: Aws, physical_id: str, properties: Properties) -> Mapping[str, Any]:
+        return {"Id": physical_id, "Endpoint": f"{physical_id}.grafana-workspace.{aws.region}.amazonaws.com"}
+
+
+class _CostExplorer(_Recorded):
+    """Monitor and subscription; both are known by their ARN."""
+
+    why = "no Cost Explorer here"
+    part: ClassVar[str]
+
+    def identity(self, aws: Aws, digest: str, properties: Properties) -> str:
+        return f"arn:aws:ce::{aws.account}:{self.part}/{digest[:8]}-{digest[8:12]}-{digest[12:16]}"
+
+
+class AnomalyMonitor(_CostExplorer):
+    name = "AWS::CE::AnomalyMonitor"
+    kept = ("MonitorName", "MonitorSpecification")
+    part = "anomalymonitor"
+
+    def attributes(self, aws: Aws, physical_id: str, properties: Properties) -> Mapping[str, Any]:
+        return {"MonitorArn": physical_id}
+
+
+class AnomalySubscription(_CostExplorer):
+    name = "AWS::CE::AnomalySubscription"
+    kept = ("SubscriptionName", "Frequency", "ThresholdExpression")
+    part = "anomalysubscription"
+
+    def check(self, aws: Aws, properties: Properties) -> None:
+        for subscriber in properties["Subscribers"]:
+            if subscriber["Type"] == "SNS":
+                aws.client("sns").get_topic_attributes(TopicArn=subscriber["Address"])
+
+    def attributes(self, aws: Aws, physical_id: str, properties: Properties) -> Mapping[str, Any]:
+        return {"SubscriptionArn": physical_id}
+
+
+class LustreFileSystem(_Recorded):
+    name = "AWS::FSx::FileSystem"
+    kept = ("FileSystemType", "StorageCapacity", "LustreConfiguration")
+    why = "no FSx here"
+
+    def check(self, aws: Aws, properties: Properties) -> None:
+        ec2 = aws.client("ec2")
+        ec2.describe_subnets(SubnetIds=properties["SubnetIds"])
+        ec2.describe_security_groups(GroupIds=properties["SecurityGroupIds"])
+
+    def identity(self, aws: Aws, digest: str, properties: Properties) -> str:
+        return f"fs-{digest[:17]}"
+
+    def attributes(self, aws: Aws, physical_id: str, properties: Properties) -> Mapping[str, Any]:
+        return {
+            "DNSName": f"{physical_id}.fsx.{aws.region}.amazonaws.com",
+            "LustreMountName": physical_id[-8:],
+            "ResourceARN": aws.arn("fsx", f"file-system/{physical_id}"),
+        }
+
+
+class Capability(_Recorded):
+    name = "AWS::EKS::Capability"
+    kept = ("ClusterName", "CapabilityName", "Type", "Configuration")
+    why = "not executed, there is no Kubernetes API"
+    replaced_by = ("ClusterName", "CapabilityName", "Type")
+
+    def check(self, aws: Aws, properties: Properties) -> None:
+        aws.client("eks").describe_cluster(name=properties["ClusterName"])
+        aws.client("iam").get_role(RoleName=properties["RoleArn"].rpartition("/")[2])
+
+    def identity(self, aws: Aws, digest: str, properties: Properties) -> str:
+        return f"{properties['ClusterName']}|{properties['CapabilityName']}"
+
+    def attributes(self, aws: Aws, physical_id: str, properties: Properties) -> Mapping[str, Any]:
+        return {"Arn": aws.arn("eks", f"capability/{physical_id.replace('|', '/')}")}
+
+
+class VpcCidrBlock(_Recorded):
+    name = "AWS::EC2::VPCCidrBlock"
+    kept = ("VpcId", "CidrBlock")
+    why = "one range a VPC here; its subnets are made all the same"
+    replaced_by = ("VpcId", "CidrBlock")
+
+    def check(self, aws: Aws, properties: Properties) -> None:
+        aws.client("ec2").describe_vpcs(VpcIds=[properties["VpcId"]])
+
+    def identity(self, aws: Aws, digest: str, properties: Properties) -> str:
+        return f"vpc-cidr-assoc-{digest[:17]}"
+
+    def attributes(self, aws: Aws, physical_id: str, properties: Properties) -> Mapping[str, Any]:
+        return {"Id": physical_id}
+
+
+TYPES: tuple[ResourceType, ...] = (
+    MetricsWorkspace(),
+    GrafanaWorkspace(),
+    AnomalyMonitor(),
+    AnomalySubscription(),
+    LustreFileSystem(),
+    Capability(),
+    VpcCidrBlock(),
+)
+"""Of these CloudFormation is told that they exist; boto3 finds none of them, and the closing table says so."""
