@@ -19,7 +19,16 @@ from modelyard.localcloud.deployment import ToolMissing, find_cdk
 from modelyard.localcloud.endpoint import Endpoint
 
 ROOT = Path(__file__).parents[2]
-STACKS = {"network", "cluster", "karpenter", "model-cache", "secrets", "delivery"}
+STACKS = {
+    "network",
+    "cluster",
+    "karpenter",
+    "model-cache",
+    "secrets",
+    "metrics",
+    "cost",
+    "delivery",
+}
 
 try:
     lifecycle.find_python(ROOT)
@@ -119,7 +128,9 @@ def rendered(project: Project) -> dict[str, bytes]:
 
 def delivered(project: Project) -> dict[str, bytes]:
     s3 = project.client("s3")
-    (bucket,) = (b["Name"] for b in s3.list_buckets()["Buckets"] if not b["Name"].startswith("cdk-"))
+    bucket = project.client("ssm").get_parameter(Name="/modelyard/local/delivery/bucket")["Parameter"][
+        "Value"
+    ]
     keys = [
         item["Key"]
         for page in s3.get_paginator("list_objects_v2").paginate(Bucket=bucket)

@@ -1,0 +1,162 @@
+"""Day two on the embedded AWS: a deployed platform is changed, and nothing else changes with it."""
+
+from __future__ import annotations
+
+import json
+import re
+from typing import Any
+
+import pytest
+from ruamel.yaml import YAML
+
+from tests.e2e.test_make_up import STACKS, Project, delivered, project, rendered
+
+__all__ = ["project"]  # the fixture
+
+NEW_POOL = {
+    "accelerator": "h200",
+    "capacity": ["reserved"],
+    "reservations": ["cr-0123456789abcdef0"],
+    "limit": 8,
+}
+TEAM = "arn:aws:iam::000000000000:role/search"
+
+
+def change(project: Project, **changes: Any) -> None:
+    """Rewrite parts of `environments/local.yaml`, by dotted path with `__`."""
+    path = project.folder / "environments" / "local.yaml"
+    yaml = YAML()
+    data = yaml.load(path.read_text(encoding="utf-8"))
+    for where, value in changes.items():
+        *above, last = where.split("__")
+        place = data
+        for key in above:
+            place = place.setdefault(key, {})
+        place[last] = value
+    with path.open("w", encoding="utf-8") as file:
+        yaml.dump(data, file)
+
+
+def differences(said: str) -> dict[str, set[str]]:
+    """Stack to what `cdk diff` says of its resources: sign, type and the last part of the path."""
+    found: dict[str, set[str]] = {}
+    stack = ""
+    for line in said.splitlines():
+        if match := re.match(r"Stack (\S+) \(", line):
+            stack = match[1]
+        elif match := re.match(r"\[([+~-])\] (AWS::\S+|Custom::\S+) (\S+)", line):
+            found.setdefault(stack, set()).add(f"{match[1]} {match[2]}")
+    return found
+
+
+def test_an_update_changes_what_the_diff_announces_and_nothing_else(project: Project) -> None:
+    change(project, cluster__version="1.35")
+    up = project.localcloud("up")
+    assert up.returncode == 0, up.stdout + up.stderr
+    eks = project.client("eks")
+    assert eks.describe_cluster(name="modelyard-local")["cluster"]["version"] == "1.35"
+    project.client("iam").create_role(RoleName="search", AssumeRolePolicyDocument="{}")
+    file_system = project.client("efs").describe_file_systems()["FileSystems"][0]["FileSystemId"]
+
+    change(
+        project,
+        cluster__version="1.36",
+        pools__p5en=NEW_POOL,
+        pools__g6e__limit=24,
+        teams__search={"principals": [TEAM]},
+    )
+    diff = project.localcloud("diff")
+
+    assert diff.returncode == 0, diff.stdout + diff.stderr
+    assert differences(diff.stdout) == {
+        "Cluster": {"~ AWS::EKS::Cluster", "~ AWS::EKS::Addon", "+ AWS::EKS::AccessEntry"},
+        "Cost": {"+ AWS::CloudWatch::Alarm"},
+        "Delivery": {"~ Custom::CDKBucketDeployment"},
+    }
+    assert eks.describe_cluster(name="modelyard-local")["cluster"]["version"] == "1.35"  # it only looked
+
+    update = project.localcloud("up")
+
+    assert update.returncode == 0, update.stdout + update.stderr
+    assert update.stdout.count("(no changes)") == len(STACKS) - 3
+    assert "missing" not in update.stdout
+    assert eks.describe_cluster(name="modelyard-local")["cluster"]["version"] == "1.36"
+    proxy = eks.describe_addon(clusterName="modelyard-local", addonName="kube-proxy")["addon"]
+    assert proxy["addonVersion"].startswith("v1.36.")
+    assert TEAM in eks.list_access_entries(clusterName="modelyard-local")["accessEntries"]
+    alarms = project.client("cloudwatch").describe_alarms()["MetricAlarms"]
+    assert {a["Dimensions"][0]["Value"] for a in alarms} == {"cr-00000000000000000", "cr-0123456789abcdef0"}
+    trees = delivered(project)
+    assert trees == rendered(project)
+    assert "platform/nodepool-p5en.yaml" in trees
+    assert b'"24"' in trees["platform/nodepool-g6e.yaml"] or b"'24'" in trees["platform/nodepool-g6e.yaml"]
+    # What holds weights was not replaced.
+    [kept] = project.client("efs").describe_file_systems()["FileSystems"]
+    assert kept["FileSystemId"] == file_system
+
+    down = project.localcloud("down")
+    assert down.returncode == 0, down.stdout + down.stderr
+    assert "boto3 finds none" in down.stdout
+
+
+@pytest.mark.parametrize("environment", ["auto", "lustre", "files", "managed-argo"])
+def test_every_kind_of_platform_comes_up_and_goes(environment: str, project: Project) -> None:
+    """What the shipped environments leave at its default."""
+    import shutil
+
+    from tests.e2e.test_make_up import ROOT
+
+    fixtures = ROOT / "tests" / "fixtures" / "platforms"
+    for folder in ("models", "environments"):
+        shutil.rmtree(project.folder / folder)
+        shutil.copytree(fixtures / folder, project.folder / folder)
+
+    up = project.localcloud("up", "--env", environment)
+
+    assert up.returncode == 0, up.stdout + up.stderr
+    assert "missing" not in up.stdout
+    assert "unchecked" not in up.stdout
+    down = project.localcloud("down")
+    assert down.returncode == 0, down.stdout + down.stderr
+    assert "boto3 finds none" in down.stdout
+
+
+def test_the_closing_table_is_what_boto3_finds(project: Project) -> None:
+    """Independently of the inventory: types of the journal that say `created` against listings of ours."""
+    up = project.localcloud("up")
+    assert up.returncode == 0, up.stdout + up.stderr
+    entries = [
+        json.loads(line)
+        for line in (project.state / "journal.jsonl").read_text(encoding="utf-8").splitlines()
+    ]
+    told: dict[str, dict[str, int]] = {}
+    for entry in entries:
+        if entry["stack"] != "CDKToolkit" and not entry["error"]:
+            levels = told.setdefault(entry["type"], {})
+            levels[entry["level"]] = levels.get(entry["level"], 0) + 1
+
+    cluster = "modelyard-local"
+    eks, budgets = project.client("eks"), project.client("budgets")
+    found = {
+        "AWS::EKS::Addon": len(eks.list_addons(clusterName=cluster)["addons"]),
+        "AWS::EFS::MountTarget": sum(
+            system["NumberOfMountTargets"]
+            for system in project.client("efs").describe_file_systems()["FileSystems"]
+        ),
+        "AWS::Budgets::Budget": len(budgets.describe_budgets(AccountId="000000000000")["Budgets"]),
+        "AWS::CloudWatch::Alarm": len(project.client("cloudwatch").describe_alarms()["MetricAlarms"]),
+        "AWS::SQS::Queue": len(project.client("sqs").list_queues()["QueueUrls"]),
+        "AWS::SecretsManager::Secret": len(project.client("secretsmanager").list_secrets()["SecretList"]),
+        "AWS::EC2::NatGateway": len(project.client("ec2").describe_nat_gateways()["NatGateways"]),
+    }
+    assert {kind: told[kind] for kind in found} == {kind: {"created": count} for kind, count in found.items()}
+    recorded = {kind for kind, levels in told.items() if set(levels) == {"recorded"}}
+    assert recorded == {
+        "AWS::APS::Workspace",
+        "AWS::CE::AnomalyMonitor",
+        "AWS::CE::AnomalySubscription",
+        "AWS::EC2::VPCCidrBlock",
+        "AWS::Grafana::Workspace",
+        "Custom::AWSCDK-EKS-HelmChart",
+    }
+    project.localcloud("down", "--discard")
