@@ -39,7 +39,8 @@ class Container:
     """A secret as Secrets Manager describes it, without its value."""
 
     name: str
-    filled: bool
+    current: str | None
+    """Version that the cluster reads; None where nobody has put a value in."""
     key: str
     """KMS key that encrypts it: its id or alias, or the AWS managed one."""
     changed: datetime | None
@@ -58,7 +59,7 @@ def container(ask: Ask, name: str) -> Container | None:
     stages = found.get("VersionIdsToStages") or {}
     return Container(
         name,
-        any("AWSCURRENT" in labels for labels in stages.values()),
+        next((version for version, labels in stages.items() if "AWSCURRENT" in labels), None),
         found.get("KmsKeyId") or "aws/secretsmanager (managed by AWS)",
         found.get("LastChangedDate"),
         bool(found.get("RotationEnabled")),
@@ -66,11 +67,10 @@ def container(ask: Ask, name: str) -> Container | None:
     )
 
 
-def judged(ask: Ask, environment: Environment, logical: str) -> Result:
-    """Whether the secret that `logical` stands for can be read by the cluster."""
+def judged(environment: Environment, logical: str, found: Container | None) -> Result:
+    """Whether the cluster can read the secret that `logical` stands for."""
     name = environment.secrets[logical]
     command = f"modelyard secrets set {logical} --env {environment.name}"
-    found = container(ask, name)
     if found is None:
         return problem(
             logical,
@@ -83,7 +83,7 @@ def judged(ask: Ask, environment: Environment, logical: str) -> Result:
             f"{name} is marked for deletion on {found.deleted:%Y-%m-%d}",
             f"aws secretsmanager restore-secret --secret-id {name} --region {environment.region}",
         )
-    if not found.filled:
+    if found.current is None:
         return problem(logical, f"{name} holds no value", command)
     return ok(
         logical,
@@ -95,7 +95,11 @@ def judged(ask: Ask, environment: Environment, logical: str) -> Result:
 
 def _judge(ask: Ask, case: Case) -> Iterator[Result]:
     environment = case.environment
-    yield from one_by_one(environment.secrets, lambda logical: judged(ask, environment, logical))
+
+    def judge(logical: str) -> Result:
+        return judged(environment, logical, container(ask, environment.secrets[logical]))
+
+    yield from one_by_one(environment.secrets, judge)
 
 
 SECRETS = Check("secrets", (_DESCRIBE,), _judge)

@@ -121,7 +121,7 @@ def open_account(region: str, profile: str | None = None) -> Account:
         NoCredentials: there is no such profile.
     """
     import boto3  # type: ignore[import-untyped]
-    from botocore.exceptions import BotoCoreError
+    from botocore.exceptions import BotoCoreError  # type: ignore[import-untyped]
 
     try:
         return Account(boto3.Session(profile_name=profile, region_name=region), region)
@@ -146,7 +146,7 @@ def _refusal(action: Action, error: dict[str, Any]) -> Unanswered:
 
 def _not_sent(error: Exception) -> Unanswered:
     """botocore's own errors: most of them say that it has no credentials."""
-    from botocore import exceptions  # type: ignore[import-untyped]
+    from botocore import exceptions
 
     credentials = (
         exceptions.CredentialRetrievalError,

@@ -23,6 +23,7 @@ from modelyard.cli import (
     plan,
     render,
     schema,
+    secrets,
     size,
     smoke,
     validate,
@@ -52,6 +53,7 @@ for module in (
     smoke,
     bench,
     doctor,
+    secrets,
 ):
     module.register(app)
 
