@@ -6,6 +6,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 from modelyard.hardware import InstanceType, Memory, platform_facts
+from modelyard.hardware.prices import RegionPrices, prices_in_force
 from modelyard.spec.environment import Pool
 
 _NOTHING = Memory(0)
@@ -56,7 +57,10 @@ class Room:
 
 @dataclass(frozen=True)
 class PoolTerms:
-    """What of a pool decides which nodes it can have, for look-ups: `limit` in accelerators, the volume in GiB."""
+    """What of a pool decides which nodes it can have, for look-ups: `limit` in accelerators, the volume in GiB.
+
+    `prices` are those in force: what is remembered for terms must not outlive them.
+    """
 
     accelerator: str
     instance_types: tuple[str, ...]
@@ -64,11 +68,18 @@ class PoolTerms:
     limit: int
     root_volume_gib: int
     region: str
+    prices: RegionPrices | None = None
 
     @classmethod
     def of(cls, pool: Pool, region: str) -> PoolTerms:
         return cls(
-            pool.accelerator, pool.instance_types, pool.capacity, pool.limit, pool.root_volume_gib, region
+            pool.accelerator,
+            pool.instance_types,
+            pool.capacity,
+            pool.limit,
+            pool.root_volume_gib,
+            region,
+            prices_in_force(region),
         )
 
 
