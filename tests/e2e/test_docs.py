@@ -1,7 +1,8 @@
 """Every command in the documentation runs.
 
 Blocks marked `sh` are executed in order, file by file, in a copy of the project. `sh exit=1` must fail with that code.
-`sh aws` needs an account: its syntax is checked. Targets of make are dry runs here; test_make_up.py runs them.
+`sh aws` needs an account: its syntax is checked. `sh account` meets a fake one of environment prod, the same for a whole
+page. Targets of make are dry runs here; test_make_up.py runs them.
 """
 
 from __future__ import annotations
@@ -11,6 +12,7 @@ import re
 import shutil
 import subprocess
 import textwrap
+from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -32,6 +34,10 @@ class Block:
         return "aws" in self.info.split()
 
     @property
+    def meets_fake_account(self) -> bool:
+        return "account" in self.info.split()
+
+    @property
     def exit_code(self) -> int:
         match = re.search(r"exit=(\d+)", self.info)
         return int(match[1]) if match else 0
@@ -46,8 +52,17 @@ def name(page: Path) -> str:
     return str(page.relative_to(ROOT))
 
 
+@pytest.fixture
+def fake_account() -> Iterator[dict[str, str]]:
+    """Variables with which boto3 meets a fake account of environment prod; moto takes a second to import."""
+    from tests.account.served_account import account_of_prod
+
+    with account_of_prod() as variables:
+        yield variables
+
+
 @pytest.mark.parametrize("page", [page for page in PAGES if blocks(page)], ids=name)
-def test_commands_of_the_page_run(page: Path, tmp_path: Path) -> None:
+def test_commands_of_the_page_run(page: Path, tmp_path: Path, request: pytest.FixtureRequest) -> None:
     for part in (".ci", "charts", "infra", "models", "environments", "constructs"):
         shutil.copytree(ROOT / part, tmp_path / part, ignore=shutil.ignore_patterns("__pycache__"))
     for part in ("app.py", "cdk.json", "Makefile", "pyproject.toml", "uv.lock", "package-lock.json"):
@@ -55,8 +70,11 @@ def test_commands_of_the_page_run(page: Path, tmp_path: Path) -> None:
     for part in (".venv", "node_modules", ".venv-localcloud", ".venv-scanners"):
         (tmp_path / part).symlink_to(ROOT / part)
     environment = {key: value for key, value in os.environ.items() if not key.startswith("AWS_")}
+    found = blocks(page)
+    if any(block.meets_fake_account for block in found):
+        environment |= request.getfixturevalue("fake_account")
 
-    for block in blocks(page):
+    for block in found:
         script = re.sub(r"^make ", "make --dry-run ", block.script, flags=re.MULTILINE)
         preamble = f"set -eu\nexport PATH={ROOT / '.venv' / 'bin'}:$PATH\n"
         options = ["-n"] if block.needs_account else []

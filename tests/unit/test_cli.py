@@ -17,7 +17,10 @@ def words(value: object) -> str:
     return " ".join(value) if isinstance(value, list) else str(value)
 
 
-COMMANDS = ["validate", "plan", "checklist", "render", "explain", "estimate", "size", "catalog", "schema"]
+COMMANDS = [
+    *("validate", "plan", "checklist", "render", "explain", "estimate", "size", "catalog", "schema"),
+    *("doctor", "secrets"),
+]
 
 
 @pytest.mark.parametrize(

@@ -8,26 +8,34 @@ from typing import Annotated, Any
 import typer
 
 from modelyard.architecture import architectures
+from modelyard.cli.accounts import ProfileOption
+from modelyard.cli.prices import price_date, prices_origin, refresh
 from modelyard.cli.printing import console, dollars, print_json, table
 from modelyard.cli.workspace import (
     ENVIRONMENTS,
     EnvironmentsOption,
     Output,
     OutputOption,
+    prices_of,
     readable_environment,
+    use_prices,
 )
 from modelyard.engines import releases
 from modelyard.engines.differences import differences
 from modelyard.hardware import accelerators, instance_types
 from modelyard.planning.weights import checkpoint_size, parameters
 
-_HELP = """List what is known: accelerators, instances, models or engines.
+_HELP = """List what is known: accelerators, instances, models or engines; or refresh the prices of a region.
 
 \b
   modelyard catalog accelerators
   modelyard catalog instances --env prod          prices of that environment's region
   modelyard catalog models --output json
   modelyard catalog engines --compare 0.32.0..0.33.0   what an upgrade of vLLM changes
+  modelyard catalog refresh --env prod            today's prices, on demand and spot, from AWS
+
+refresh needs pricing:GetProducts and ec2:DescribeSpotPriceHistory. It writes prices/REGION.json beside the environments, dated
+and with its sources; every command then reads it. Commit it. Without it the prices shipped with Modelyard count.
 """
 
 _REGION = "us-east-1"
@@ -38,6 +46,7 @@ class Topic(StrEnum):
     instances = "instances"
     models = "models"
     engines = "engines"
+    refresh = "refresh"
 
 
 def register(app: typer.Typer) -> None:
@@ -47,8 +56,13 @@ def register(app: typer.Typer) -> None:
 def catalog(
     topic: Annotated[Topic, typer.Argument(help="What to list.")] = Topic.accelerators,
     env: Annotated[
-        str | None, typer.Option("--env", "-e", metavar="NAME", help=f"Region of prices; default {_REGION}.")
+        str | None,
+        typer.Option("--env", "-e", metavar="NAME", help="Environment whose region's prices are meant."),
     ] = None,
+    region: Annotated[
+        str | None, typer.Option(metavar="REGION", help=f"Region of prices; default: --env's, or {_REGION}.")
+    ] = None,
+    profile: ProfileOption = None,
     environments: EnvironmentsOption = ENVIRONMENTS,
     compare: Annotated[
         str | None, typer.Option(metavar="OLD..NEW", help="With engines: what changed between two releases.")
@@ -60,8 +74,14 @@ def catalog(
 ) -> int:
     if compare and topic is not Topic.engines:
         raise typer.BadParameter("--compare goes with engines")
-    region = readable_environment(environments, env).region if env else _REGION
-    rows = _rows(topic, region) if compare is None else _compared(engine, compare)
+    if topic is Topic.refresh and not (region or env):
+        raise typer.BadParameter("refresh needs --region or --env")
+    where = region or (readable_environment(environments, env).region if env else _REGION)
+    if topic is Topic.refresh:
+        use_prices(environments, where)  # to say what changed; a file that is broken is written anew
+        return refresh(environments, where, profile, output)
+    prices_of(environments, where)
+    rows = _rows(topic, where) if compare is None else _compared(engine, compare)
     if not rows:
         console(stderr=True).print("nothing changed")
         return 0
@@ -69,14 +89,14 @@ def catalog(
         print_json(
             "Catalog",
             topic=str(topic),
-            **({"region": region} if topic is Topic.instances else {}),
+            **({"region": where, "prices": prices_origin(where)} if topic is Topic.instances else {}),
             items=rows,
         )
         return 0
     columns = list(rows[0])
     numbers = [column for column in columns if any(isinstance(row[column], int | float) for row in rows)]
     out = console()
-    title = f"{topic} in {region}, on demand" if topic is Topic.instances else str(topic)
+    title = f"{topic} in {where}, on demand, {price_date(where)}" if topic is Topic.instances else str(topic)
     out.print(
         table(
             title,

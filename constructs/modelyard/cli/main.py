@@ -1,6 +1,7 @@
 """Entry point: the typer application and its exit codes.
 
-0: fine, or nothing to change. 1: findings, or a failure. 2: changes, with `render --detailed-exitcode`. 64: usage.
+0: fine, or nothing to change. 1: findings, or a failure. 2: changes, with `render --detailed-exitcode`; not everything
+could be checked, from `doctor` and `secrets check`. 64: usage.
 """
 
 from __future__ import annotations
@@ -16,11 +17,13 @@ from modelyard.cli import (
     bench,
     catalog,
     checklist,
+    doctor,
     estimate,
     explain,
     plan,
     render,
     schema,
+    secrets,
     size,
     smoke,
     validate,
@@ -37,7 +40,21 @@ app = typer.Typer(
     pretty_exceptions_enable=False,
     context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 110},
 )
-for module in (validate, plan, checklist, render, explain, estimate, size, catalog, schema, smoke, bench):
+for module in (
+    validate,
+    plan,
+    checklist,
+    render,
+    explain,
+    estimate,
+    size,
+    catalog,
+    schema,
+    smoke,
+    bench,
+    doctor,
+    secrets,
+):
     module.register(app)
 
 

@@ -18,6 +18,7 @@ from modelyard.cli.ledger_bar import (
     legend,
     terminal_bar_width,
 )
+from modelyard.cli.prices import price_date
 from modelyard.cli.printing import console, dollars, finding_json, print_findings, print_json, table
 from modelyard.cli.workspace import (
     ENVIRONMENTS,
@@ -26,6 +27,7 @@ from modelyard.cli.workspace import (
     ModelsOption,
     Output,
     OutputOption,
+    prices_of,
     read_config_file,
     readable_environment,
 )
@@ -90,6 +92,7 @@ def size(
     where = region or (readable_environment(environments, env).region if env else _REGION)
     if not any(where in instance.offered_regions for instance in instance_types().values()):
         raise typer.BadParameter(f"no prices are known of region '{where}'")
+    prices_of(environments, where)
     subject = _subject(model, models)
     if not isinstance(subject, _Subject):
         return _refused(model, subject, output)
@@ -214,7 +217,7 @@ def _print(title: str, region: str, sizing: Sizing, shown: tuple[Size, ...]) -> 
             "KV TOKENS",
             "GiB",
         )
-        drawn = table(f"{title} in {region}, on demand", columns, [], right=columns[2:])
+        drawn = table(f"{title} in {region}, on demand, {price_date(region)}", columns, [], right=columns[2:])
         width = terminal_bar_width(beside=100)
         drawn.add_column("MEMORY OF ONE", no_wrap=True)
         for each in shown:

@@ -11,6 +11,7 @@ from typing import Annotated, Any
 import typer
 
 from modelyard.findings import Finding, Location
+from modelyard.hardware.prices import prices_path, put_in_force, read_prices
 from modelyard.planning import Plan, plan
 from modelyard.spec import Catalogue, Environment, load_catalogue, load_environment
 from modelyard.spec.yaml_source import Source
@@ -84,7 +85,27 @@ def open_workspace(models: Path, environments: Path, env: str) -> Workspace:
     if isinstance(path, Finding):
         return Workspace(catalogue, None, (*findings, path))
     environment, source, problems = load_environment(path)
+    if environment is not None and (wrong := use_prices(environments, environment.region)):
+        return Workspace(catalogue, None, (*findings, *problems, wrong), source)
     return Workspace(catalogue, environment, (*findings, *problems), source)
+
+
+def use_prices(environments: Path, region: str) -> Finding | None:
+    """Put the prices of `region` in force that lie beside the environments; the finding where they cannot be read."""
+    path = prices_path(environments, region)
+    try:
+        put_in_force(
+            region, read_prices(path.read_text(encoding="utf-8"), region) if path.is_file() else None
+        )
+    except (OSError, ValueError) as problem:
+        put_in_force(region, None)
+        return Finding(
+            "SPEC003",
+            f"no prices of {region} can be read: {problem}",
+            f"write it anew: modelyard catalog refresh --region {region}; or delete it, and the shipped prices count",
+            Location(str(path)),
+        )
+    return None
 
 
 def readable_environment(folder: Path, name: str) -> Environment:
@@ -100,6 +121,16 @@ def readable_environment(folder: Path, name: str) -> Environment:
             f"environment '{name}' cannot be read; run `modelyard validate --env {name}`"
         )
     return environment
+
+
+def prices_of(environments: Path, region: str) -> None:
+    """As `use_prices`, for a command that prints no findings.
+
+    Raises:
+        CommandError: they cannot be read.
+    """
+    if wrong := use_prices(environments, region):
+        raise CommandError(str(wrong))
 
 
 def read_config_file(path: Path) -> dict[str, Any] | Finding:

@@ -9,6 +9,7 @@ from types import MappingProxyType
 
 from modelyard.hardware.accelerators import Accelerator, accelerators, no_accelerator
 from modelyard.hardware.memory import Memory
+from modelyard.hardware.prices import prices_in_force
 from modelyard.hardware.tables import json_table
 
 
@@ -51,9 +52,12 @@ class InstanceType:
         return self.name.partition(".")[0]
 
     def price(self, region: str) -> Price:
-        """The on-demand price in `region`."""
+        """The on-demand price in `region`: asked of AWS where that was done, else the shipped one."""
         if region not in self.offered_regions:
             return Price(None, "not-offered")
+        asked = prices_in_force(region)
+        if asked is not None and self.name in asked.on_demand:
+            return Price(asked.on_demand[self.name], f"price-list {asked.asked}")
         return Price(self._prices.get(region), self._price_sources.get(region, "unknown"))
 
 

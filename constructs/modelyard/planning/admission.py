@@ -7,6 +7,7 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 
 from modelyard.hardware import InstanceType, Memory, instance_types, platform_facts, types_with
+from modelyard.hardware.prices import RegionPrices, prices_in_force
 from modelyard.spec.environment import Environment
 from modelyard.spec.pool import Pool
 
@@ -65,7 +66,8 @@ class Room:
 class PoolTerms:
     """What of a pool decides which nodes it can have, for look-ups: `limit` in accelerators, the volume in GiB.
 
-    `priced` are the types whose price on demand the pool states: Karpenter is told, and can launch them.
+    `priced` are the types whose price on demand the pool states: Karpenter is told, and can launch them. `prices` are
+    those in force: what is remembered for terms must not outlive them.
     """
 
     accelerator: str
@@ -75,6 +77,7 @@ class PoolTerms:
     root_volume_gib: int
     region: str
     priced: tuple[str, ...] = ()
+    prices: RegionPrices | None = None
 
     @classmethod
     def of(cls, pool: Pool, environment: Environment) -> PoolTerms:
@@ -86,6 +89,7 @@ class PoolTerms:
             root_volume_gib(pool),
             environment.region,
             priced_by(pool, environment),
+            prices_in_force(environment.region),
         )
 
 

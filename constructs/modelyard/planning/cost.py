@@ -7,6 +7,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 
 from modelyard.hardware import InstanceType
+from modelyard.hardware.prices import prices_in_force
 from modelyard.planning.placement import Placement
 from modelyard.spec.operation import Replicas
 from modelyard.spec.pool import CapacityType, Pool
@@ -25,7 +26,7 @@ class NodePrice:
 class CapacityCost:
     """US dollars an hour if every node is of one capacity type. `basis` says whose prices these are.
 
-    The floor of spot is None unless the environment file states a price: the market sets it. Nodes in a reservation cost
+    The floor of spot is None unless the environment file states a price or AWS was asked for one: the market sets it. Nodes in a reservation cost
     nothing more than the reservation, which is billed whether they run or not: `committed`.
     """
 
@@ -103,6 +104,12 @@ def node_price(instance: InstanceType, pool: Pool, capacity: CapacityType, regio
         return NodePrice(stated, stated, "stated in the environment file")
     listed = instance.price(region).usd_per_hour
     if capacity == "spot":
+        asked = prices_in_force(region)
+        spot = asked.spot_price(instance.name, pool.zones) if asked else None
+        if asked and spot is not None:
+            return NodePrice(
+                spot, listed, f"spot price of {asked.asked}; the market sets it, never above on demand"
+            )
         # Without a maximum price, which Karpenter never sets, EC2 caps spot at the on-demand price.
         return NodePrice(None, listed, "set by the market, never above on demand")
     if capacity == "on-demand":

@@ -1,0 +1,179 @@
+"""The Kubernetes version, the cluster where there is one, its add-ons, and the addresses that are left for pods."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+from modelyard.account.session import Action, Refused
+from modelyard.account.verdict import Ask, Case, Check, Result, days_between, ok, one_by_one, problem
+from modelyard.hardware.tables import yaml_table
+
+_VERSIONS = Action("eks", "DescribeClusterVersions")
+_CLUSTER = Action("eks", "DescribeCluster")
+_ADDONS = Action("eks", "ListAddons")
+_ADDON = Action("eks", "DescribeAddon")
+_ADDON_VERSIONS = Action("eks", "DescribeAddonVersions")
+_SUBNETS = Action("ec2", "DescribeSubnets")
+_STANDARD = "STANDARD_SUPPORT"
+
+
+def _judge_version(ask: Ask, case: Case) -> Iterator[Result]:
+    wanted = case.environment.cluster.version
+    rows = ask(_VERSIONS)["clusterVersions"]
+    known = {row["clusterVersion"]: row for row in rows}
+    standard = sorted((v for v, row in known.items() if _support(row) == _STANDARD), key=_minor, reverse=True)
+    fix = f"in {case.file}: cluster: {{version: {standard[0]!r}}}" if standard else "ask AWS Support"
+    row = known.get(wanted)
+    if row is None or _support(row) != _STANDARD:
+        support = "unknown to EKS" if row is None else f"in {_support(row).lower().replace('_', ' ')}"
+        yield problem(wanted, f"Kubernetes {wanted} is {support}, not in standard support", fix)
+        return
+    end = row.get("endOfStandardSupportDate")
+    if end is None:
+        yield ok(wanted, f"Kubernetes {wanted} is in standard support")
+        return
+    left = days_between(case.now, end)
+    facts = f"Kubernetes {wanted} is in standard support until {end:%Y-%m-%d}, {left} days"
+    if left < yaml_table("account.yaml")["kubernetes"]["daysOfSupportLeft"] and standard[0] != wanted:
+        yield problem(wanted, facts, fix)
+    else:
+        yield ok(wanted, facts)
+
+
+def _support(row: dict[str, Any]) -> str:
+    """EKS has two fields for it: `versionStatus` replaces `status`, which regions may still send alone."""
+    return str(row.get("versionStatus") or row.get("status", "unknown")).upper().replace("-", "_")
+
+
+def _minor(version: str) -> int:
+    return int(version.partition(".")[2])
+
+
+def _cluster(ask: Ask, case: Case) -> dict[str, Any] | None:
+    try:
+        found: dict[str, Any] = ask(_CLUSTER, name=case.environment.cluster_name)["cluster"]
+    except Refused as refused:
+        if refused.code == "ResourceNotFoundException":
+            return None
+        raise
+    return found
+
+
+def _judge_cluster(ask: Ask, case: Case) -> Iterator[Result]:
+    environment = case.environment
+    name, wanted = environment.cluster_name, environment.cluster.version
+    cluster = _cluster(ask, case)
+    if cluster is None:
+        yield ok(name, "not there yet; `cdk deploy` makes it")
+        return
+    has = cluster["version"]
+    if cluster["status"] != "ACTIVE":
+        yield problem(
+            name,
+            f"the cluster is {cluster['status']}",
+            f"aws eks wait cluster-active --name {name} --region {environment.region}",
+        )
+    elif _minor(has) > _minor(wanted):
+        yield problem(
+            name,
+            f"the cluster runs Kubernetes {has}, {case.file} says {wanted}, and a deploy takes no version back",
+            f"in {case.file}: cluster: {{version: {has!r}}}",
+        )
+    elif _minor(wanted) - _minor(has) > 1:
+        step = f"1.{_minor(has) + 1}"
+        yield problem(
+            name,
+            f"the cluster runs Kubernetes {has}, {case.file} says {wanted}, and EKS goes one minor version at a time",
+            f"in {case.file}: cluster: {{version: {step!r}}}, deploy, then go on",
+        )
+    elif has != wanted:
+        yield ok(name, f"runs Kubernetes {has}; the next deploy upgrades it to {wanted}")
+    else:
+        yield ok(name, f"active, Kubernetes {has}")
+
+
+def _judge_addons(ask: Ask, case: Case) -> Iterator[Result]:
+    name = case.environment.cluster_name
+    try:
+        installed = ask(_ADDONS, clusterName=name)["addons"]
+    except Refused as refused:
+        if refused.code == "ResourceNotFoundException":
+            return  # without a cluster there are none, which check `cluster` says
+        raise
+    yield from one_by_one(installed, lambda addon: _addon(ask, case, addon))
+
+
+def _addon(ask: Ask, case: Case, name: str) -> Result:
+    environment = case.environment
+    wanted = environment.cluster.version
+    addon = ask(_ADDON, clusterName=environment.cluster_name, addonName=name)["addon"]
+    offered = ask(_ADDON_VERSIONS, kubernetesVersion=wanted, addonName=name)["addons"]
+    versions = [version for each in offered for version in each["addonVersions"]]
+    compatible = [version["addonVersion"] for version in versions]
+    default = next(
+        (
+            version["addonVersion"]
+            for version in versions
+            if any(c.get("defaultVersion") for c in version.get("compatibilities", ()))
+        ),
+        compatible[0] if compatible else None,
+    )
+    facts = f"{addon['addonVersion']}, {addon['status']}"
+    update = (
+        f"aws eks update-addon --cluster-name {environment.cluster_name} --addon-name {name} "
+        f"--addon-version {default} --region {environment.region}"
+    )
+    if default is None:
+        return problem(
+            name,
+            f"{facts}; EKS has no version of it for Kubernetes {wanted}",
+            f"keep {case.file} at its version",
+        )
+    if addon["addonVersion"] not in compatible:
+        return problem(name, f"{facts}, is not made for Kubernetes {wanted}", update)
+    if addon["status"] not in ("ACTIVE", "UPDATING", "CREATING"):
+        issues = "; ".join(
+            f"{issue['code']}: {issue['message']}" for issue in addon.get("health", {}).get("issues", ())
+        )
+        return problem(name, f"{facts} {issues}".rstrip(), update)
+    return ok(name, facts)
+
+
+def _judge_subnets(ask: Ask, case: Case) -> Iterator[Result]:
+    environment = case.environment
+    cluster = environment.cluster_name
+    least = yaml_table("account.yaml")["subnets"]["leastFreeAddresses"]
+    tagged = [{"Name": "tag:karpenter.sh/discovery", "Values": [cluster]}]
+    subnets = ask(_SUBNETS, Filters=tagged)["Subnets"]
+    if not subnets:
+        yield ok(
+            cluster, f"no subnet has the tag karpenter.sh/discovery: {cluster} yet; `cdk deploy` makes them"
+        )
+        return
+    for subnet in sorted(subnets, key=lambda each: str(each["AvailabilityZone"])):
+        name = f"{subnet['SubnetId']} in {subnet['AvailabilityZone']}"
+        free = subnet["AvailableIpAddressCount"]
+        facts = f"{subnet['CidrBlock']} has {free} free addresses"
+        if free >= least:
+            yield ok(name, facts)
+        else:
+            yield problem(
+                name,
+                f"{facts}, fewer than {least}: each pod takes one, each node some",
+                f"aws ec2 associate-vpc-cidr-block --vpc-id {subnet['VpcId']} --cidr-block 100.64.0.0/16 "
+                f"--region {environment.region} # then a subnet in it with the tag karpenter.sh/discovery={cluster}",
+            )
+    bare = set(environment.availability_zones) - {subnet["AvailabilityZone"] for subnet in subnets}
+    for zone in sorted(bare):
+        yield problem(
+            zone,
+            f"no subnet with the tag karpenter.sh/discovery: {cluster}, so Karpenter launches nothing there",
+            f"cdk deploy modelyard-{environment.name}-network -c env={environment.name}",
+        )
+
+
+KUBERNETES = Check("kubernetes", (_VERSIONS,), _judge_version)
+CLUSTER = Check("cluster", (_CLUSTER,), _judge_cluster)
+ADDONS = Check("addons", (_ADDONS, _ADDON, _ADDON_VERSIONS), _judge_addons)
+SUBNETS = Check("subnets", (_SUBNETS,), _judge_subnets)

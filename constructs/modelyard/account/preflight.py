@@ -1,0 +1,104 @@
+"""Everything about an account that a deploy relies on, checked without changing anything."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import replace
+from typing import Any
+
+from modelyard.account.kubernetes import ADDONS, CLUSTER, KUBERNETES, SUBNETS
+from modelyard.account.offerings import OFFERINGS, SPOT
+from modelyard.account.quotas import QUOTAS
+from modelyard.account.reservations import RESERVATIONS
+from modelyard.account.secrets import SECRETS
+from modelyard.account.session import Account, Action, NoCredentials, Unanswered
+from modelyard.account.stores import BOOTSTRAP, CACHE
+from modelyard.account.verdict import Ask, Case, Check, Result, Verdict, ok, problem, unknown
+
+_IDENTITY = Action("sts", "GetCallerIdentity")
+
+
+def _judge_credentials(ask: Ask, case: Case) -> Iterator[Result]:
+    wanted, name = case.environment.account, case.environment.name
+    try:
+        identity = ask(_IDENTITY)
+    except NoCredentials as why:
+        yield problem(
+            wanted,
+            str(why),
+            f"aws sso login, or name a profile: modelyard doctor --env {name} --profile PROFILE",
+        )
+        return
+    if identity["Account"] != wanted:
+        yield problem(
+            wanted,
+            f"the credentials are of account {identity['Account']} ({identity['Arn']})",
+            f"use a profile of {wanted}: modelyard doctor --env {name} --profile PROFILE",
+        )
+        return
+    yield ok(wanted, identity["Arn"])
+
+
+CREDENTIALS = Check("credentials", (_IDENTITY,), _judge_credentials)
+
+CHECKS = (
+    CREDENTIALS,
+    QUOTAS,
+    OFFERINGS,
+    SPOT,
+    RESERVATIONS,
+    SECRETS,
+    KUBERNETES,
+    CLUSTER,
+    ADDONS,
+    SUBNETS,
+    BOOTSTRAP,
+    CACHE,
+)
+"""In this order. Without credentials of the right account the others would judge another account, or none."""
+
+
+def examine(account: Account, case: Case) -> tuple[Result, ...]:
+    """Run every check, also after one that found a problem or was given no answer."""
+    first = _run(CREDENTIALS, account, case)
+    if any(result.verdict is Verdict.PROBLEM for result in first):
+        rest = [
+            replace(unknown("", "without credentials of the account"), check=check.name)
+            for check in CHECKS
+            if check is not CREDENTIALS
+        ]
+        return (*first, *rest)
+    return (
+        *first,
+        *(result for check in CHECKS if check is not CREDENTIALS for result in _run(check, account, case)),
+    )
+
+
+def _run(check: Check, account: Account, case: Case) -> list[Result]:
+    found: list[Result] = []
+    try:
+        for result in check.judge(_limited(account, check), case):
+            found.append(replace(result, check=check.name))
+    except Unanswered as why:
+        found.append(replace(unknown("", str(why)), check=check.name))
+    return found
+
+
+def _limited(account: Account, check: Check) -> Ask:
+    """The account, for questions that the check has declared: what is not in the policy is not asked."""
+
+    def ask(action: Action, **parameters: Any) -> dict[str, Any]:
+        if action not in check.actions:
+            raise LookupError(f"check {check.name} asks for {action.permission} and does not declare it")
+        return account.ask(action, **parameters)
+
+    return ask
+
+
+def policy() -> dict[str, Any]:
+    """The IAM policy for `modelyard doctor`: what the checks declare, all of it read-only."""
+    permissions = sorted({action.permission for check in CHECKS for action in check.actions})
+    return {
+        "Version": "2012-10-17",
+        "Statement": [{"Sid": "ModelyardDoctor", "Effect": "Allow", "Action": permissions, "Resource": "*"}],
+    }

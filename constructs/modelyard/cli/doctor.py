@@ -1,0 +1,124 @@
+"""`modelyard doctor`: does the account have what a deploy relies on?"""
+
+from __future__ import annotations
+
+import json
+import sys
+from datetime import UTC, datetime
+from typing import Annotated
+
+import typer
+
+from modelyard.account.preflight import examine, policy
+from modelyard.account.verdict import Case, Result, Verdict
+from modelyard.cli.accounts import ProfileOption, opened
+from modelyard.cli.printing import console, count, finding_json, print_findings, print_json, table
+from modelyard.cli.workspace import (
+    ENVIRONMENTS,
+    MODELS,
+    EnvironmentsOption,
+    EnvOption,
+    ModelsOption,
+    Output,
+    OutputOption,
+    open_workspace,
+)
+from modelyard.planning import Plan
+
+_HELP = """Ask the environment's account for what a deploy relies on, and change nothing: credentials, quotas, zones
+of instance types, spot, reservations, secrets, Kubernetes and add-ons, subnets, CDK's bootstrap, the cache.
+
+\b
+  modelyard doctor --env prod
+  modelyard doctor --env prod --output json | jq '.results[] | select(.result == "problem")'
+  modelyard doctor --policy        the IAM policy that lets it ask everything
+
+A call that IAM denies leaves its check open and names the permission; the others go on. The exit code is 0 where all is
+well, 1 where there is a problem, 2 where there is none and something could not be checked, 64 for misuse.
+"""
+_NOT_CHECKED = 2
+
+
+def register(app: typer.Typer) -> None:
+    app.command(help=_HELP)(doctor)
+
+
+def doctor(
+    env: EnvOption = "local",
+    profile: ProfileOption = None,
+    show_policy: Annotated[
+        bool, typer.Option("--policy", help="Print the IAM policy that the checks need, and ask nothing.")
+    ] = False,
+    models: ModelsOption = MODELS,
+    environments: EnvironmentsOption = ENVIRONMENTS,
+    output: OutputOption = Output.table,
+) -> int:
+    if show_policy:
+        sys.stdout.write(json.dumps(policy(), indent=2) + "\n")
+        return 0
+    workspace = open_workspace(models, environments, env)
+    planned = workspace.plan()
+    if planned is None:
+        if output is Output.json:
+            print_json("Doctor", environment=env, findings=[finding_json(f) for f in workspace.findings])
+        else:
+            print_findings(workspace.findings)
+        return 1
+    account = opened(planned.environment.region, profile, "doctor")
+    file = str(environments / f"{env}.yaml")
+    results = examine(account, Case(planned.environment, planned, datetime.now(UTC), file))
+    if output is Output.json:
+        _print_json(planned, results)
+    else:
+        _print(planned, results)
+    if not planned.deployable:
+        console(stderr=True).print(
+            f"the plan has errors, so its bill may lack models: modelyard plan --env {env}", soft_wrap=True
+        )
+    verdicts = {result.verdict for result in results}
+    return 1 if Verdict.PROBLEM in verdicts else _NOT_CHECKED if Verdict.UNKNOWN in verdicts else 0
+
+
+def _print_json(planned: Plan, results: tuple[Result, ...]) -> None:
+    environment = planned.environment
+    print_json(
+        "Doctor",
+        environment=environment.name,
+        account=environment.account,
+        region=environment.region,
+        passed=all(result.verdict is Verdict.OK for result in results),
+        results=[
+            {
+                "check": result.check,
+                "subject": result.subject or None,
+                "result": str(result.verdict),
+                "reason": result.reason,
+                "fix": result.fix or None,
+            }
+            for result in results
+        ],
+    )
+
+
+def _print(planned: Plan, results: tuple[Result, ...]) -> None:
+    environment = planned.environment
+    out = console()
+    out.print(
+        table(
+            f"{environment.name}: account {environment.account}, {environment.region}",
+            ("CHECK", "SUBJECT", "RESULT", "WHAT"),
+            ((each.check, each.subject or "-", str(each.verdict), each.reason) for each in results),
+        )
+    )
+    problems = [each for each in results if each.verdict is Verdict.PROBLEM]
+    for each in problems:
+        out.print(
+            f"{each.check} {each.subject}: {each.reason}", style="bold red", soft_wrap=True, markup=False
+        )
+        for line in each.fix.splitlines():
+            out.print(f"    {line}", soft_wrap=True, markup=False)
+    verdicts = [each.verdict for each in results]
+    out.print(
+        f"{count(len(problems), 'problem')}, {verdicts.count(Verdict.OK)} ok, "
+        f"{verdicts.count(Verdict.UNKNOWN)} not checked"
+    )

@@ -1,0 +1,322 @@
+"""`modelyard secrets`: put values into AWS Secrets Manager, see which are missing, and make new keys."""
+
+from __future__ import annotations
+
+import getpass
+import sys
+import warnings
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from modelyard.account.secrets import (
+    CERTIFICATE_KEYS,
+    Container,
+    Kind,
+    WrongValue,
+    checked_value,
+    container,
+    judged,
+    kind_of,
+    new_key,
+    store,
+)
+from modelyard.account.session import Account, Unanswered
+from modelyard.account.verdict import Result, Verdict, unknown
+from modelyard.cli.accounts import ProfileOption, account_of
+from modelyard.cli.printing import console, count, print_json, table
+from modelyard.cli.workspace import (
+    ENVIRONMENTS,
+    MODELS,
+    CommandError,
+    EnvironmentsOption,
+    EnvOption,
+    ModelsOption,
+    Output,
+    OutputOption,
+    Workspace,
+    open_workspace,
+    readable_environment,
+)
+from modelyard.spec import Environment
+
+_HELP = """Values of the secrets that an environment names, in AWS Secrets Manager. A value is never shown.
+
+\b
+  modelyard secrets check --env prod
+  modelyard secrets set hf-token --env prod                   asks for the value
+  modelyard secrets set tls --env prod --from-file tls.json
+  modelyard secrets rotate chat-key --env prod
+"""
+_SET_HELP = """Put a value in: from standard input, or a prompt that shows nothing, or a file. Never from the command line,
+which the shell's history and `ps` show.
+
+\b
+  modelyard secrets set hf-token --env prod < token.txt
+  modelyard secrets set hf-token --env prod                   asks for the value
+  jq -n --rawfile crt tls.crt --rawfile key tls.key '{"tls.crt": $crt, "tls.key": $key}' |
+    modelyard secrets set tls --env prod                      a gateway's certificate
+
+One newline at the end is taken off. The value before stays in Secrets Manager as AWSPREVIOUS.
+"""
+_CHECK_HELP = """Every secret of the environment: is it there, does it hold a value, which key encrypts it, when was it
+last changed. The exit code is 1 where one is missing, 2 where one could not be checked.
+"""
+_ROTATE_HELP = """Make a new random key for clients of a model (`access.apiKey`) or of LiteLLM (`masterKey`), and print what
+has to happen for it to be used. Tokens and certificates come from others: `secrets set` puts a new one in.
+"""
+_ANYTHING = {"allow_extra_args": True, "ignore_unknown_options": True}
+
+NameArgument = Annotated[str, typer.Argument(help="Name under the environment's `secrets`.", metavar="NAME")]
+
+
+def register(app: typer.Typer) -> None:
+    group = typer.Typer(help=_HELP, no_args_is_help=True, rich_markup_mode=None)
+    # What stands where no argument belongs may be the value: it is not repeated, as the usual message would.
+    group.command("set", help=_SET_HELP, context_settings=_ANYTHING)(set_secret)
+    group.command("check", help=_CHECK_HELP)(check_secrets)
+    group.command("rotate", help=_ROTATE_HELP, context_settings=_ANYTHING)(rotate_secret)
+    app.add_typer(group, name="secrets")
+
+
+def set_secret(
+    context: typer.Context,
+    name: NameArgument,
+    env: EnvOption = "local",
+    from_file: Annotated[
+        Path | None, typer.Option(metavar="FILE", help="Read the value from a file.", dir_okay=False)
+    ] = None,
+    create: Annotated[
+        bool, typer.Option("--create", help="Make the secret as well, where no stack of Modelyard does.")
+    ] = False,
+    profile: ProfileOption = None,
+    models: ModelsOption = MODELS,
+    environments: EnvironmentsOption = ENVIRONMENTS,
+) -> int:
+    _refuse_extra(context)
+    workspace, environment = _environment(models, environments, env)
+    kind = kind_of(_known(name, environment), environment, workspace.catalogue)
+    account = account_of(environment, profile, "secrets set")
+    target = environment.secrets[name]
+    found = _described(account, target)
+    if found is None and not create:
+        raise CommandError(
+            f"{target} does not exist; stack Secrets makes it: cdk deploy modelyard-{environment.name}-secrets "
+            f"-c env={environment.name}, or add --create where that stack is not used"
+        )
+    try:
+        value, warning = checked_value(_value(name, kind, from_file), kind)
+    except WrongValue as wrong:
+        raise CommandError(f"{name}: {wrong}; nothing was changed") from None
+    if warning:
+        typer.echo(f"modelyard: {name}: {warning}", err=True)
+    version = _stored(account, target, value, create=found is None)
+    out = console()
+    out.print(f"{name}: version {version} of {target} is current", soft_wrap=True, markup=False)
+    if found is None:
+        out.print(
+            "Stack Secrets cannot make a secret of that name any more: delete this one first, should it be deployed.",
+            soft_wrap=True,
+        )
+    return 0
+
+
+def check_secrets(
+    env: EnvOption = "local",
+    profile: ProfileOption = None,
+    environments: EnvironmentsOption = ENVIRONMENTS,
+    output: OutputOption = Output.table,
+) -> int:
+    environment = readable_environment(environments, env)
+    account = account_of(environment, profile, "secrets check")
+    rows = list(_judged(account, environment))
+    verdicts = [result.verdict for _, _, result in rows]
+    if output is Output.json:
+        print_json(
+            "Secrets",
+            environment=environment.name,
+            passed=all(verdict is Verdict.OK for verdict in verdicts),
+            secrets=[
+                {
+                    "name": name,
+                    "secret": environment.secrets[name],
+                    "result": str(result.verdict),
+                    "reason": result.reason,
+                    "fix": result.fix or None,
+                    "key": found.key if found else None,
+                    "lastChanged": found.changed.isoformat() if found and found.changed else None,
+                    "rotation": found.rotation if found else None,
+                }
+                for name, found, result in rows
+            ],
+        )
+    else:
+        _print_check(environment, rows)
+    return 1 if Verdict.PROBLEM in verdicts else 2 if Verdict.UNKNOWN in verdicts else 0
+
+
+def rotate_secret(
+    context: typer.Context,
+    name: NameArgument,
+    env: EnvOption = "local",
+    profile: ProfileOption = None,
+    models: ModelsOption = MODELS,
+    environments: EnvironmentsOption = ENVIRONMENTS,
+) -> int:
+    _refuse_extra(context)
+    workspace, environment = _environment(models, environments, env)
+    kind = kind_of(_known(name, environment), environment, workspace.catalogue)
+    if kind not in ("key", "master key"):
+        reason = "a certificate" if kind == "certificate" else "no key of a model's clients or of LiteLLM"
+        raise CommandError(
+            f"{name} is {reason}: who issued it makes the new one; then `modelyard secrets set {name} --env {env}`"
+        )
+    account = account_of(environment, profile, "secrets rotate")
+    target = environment.secrets[name]
+    found = _described(account, target)
+    if found is None:
+        raise CommandError(f"{target} does not exist; stack Secrets makes it, or `secrets set --create`")
+    version = _stored(account, target, new_key(kind), create=False)
+    out = console()
+    for line in _after_rotation(name, kind, workspace, environment, found.current, version):
+        out.print(line, soft_wrap=True, markup=False)
+    return 0
+
+
+def _after_rotation(
+    name: str, kind: Kind, workspace: Workspace, environment: Environment, before: str | None, version: str
+) -> Iterator[str]:
+    """What makes the new key the one that counts. Servers know one key, which they read when they start."""
+    target, region, namespace = environment.secrets[name], environment.region, environment.namespace
+    kubectl = f"kubectl -n {namespace}"
+    yield f"{name}: version {version} of {target} is current, a new random key; no server uses it yet."
+    yield "A server accepts one key, the one it read when it started, so clients change at the restart, replica by replica:"
+    yield f"  {kubectl} annotate externalsecret {name} force-sync={version} --overwrite"
+    planned = workspace.plan()
+    litellm = environment.litellm is not None
+    for model in planned.models if planned and kind == "key" else ():
+        if model.model.access.api_key != name or model.model.batch is not None:
+            continue
+        if model.serving.nodes > 1:
+            yield f"  {kubectl} delete pods -l leaderworkerset.sigs.k8s.io/name={model.name}"
+        else:
+            yield f"  {kubectl} rollout restart deployment/{model.name}"
+    if litellm:
+        yield f"  {kubectl} rollout restart deployment/litellm"
+    yield "Clients read it with:"
+    yield f"  aws secretsmanager get-secret-value --secret-id {target} --query SecretString --output text --region {region}"
+    if before:
+        yield "Back to the key before:"
+        yield (
+            f"  aws secretsmanager update-secret-version-stage --secret-id {target} --version-stage AWSCURRENT "
+            f"--move-to-version-id {before} --remove-from-version-id {version} --region {region}"
+        )
+
+
+def _refuse_extra(context: typer.Context) -> None:
+    if not context.args:
+        return
+    options = [each.partition("=")[0] for each in context.args if each.startswith("--")]
+    raise typer.BadParameter(
+        (f"no such option: {', '.join(options)}; " if options else "one NAME and nothing else; ")
+        + "a value never stands on the command line: history and `ps` show it. If one did, make a new one"
+    )
+
+
+def _environment(models: Path, environments: Path, env: str) -> tuple[Workspace, Environment]:
+    workspace = open_workspace(models, environments, env)
+    return workspace, workspace.environment or readable_environment(environments, env)
+
+
+def _known(name: str, environment: Environment) -> str:
+    if name not in environment.secrets:
+        known = ", ".join(environment.secrets) or "none"
+        # The name may be a value in the wrong place.
+        raise typer.BadParameter(f"no secret of that name; environment {environment.name} has {known}")
+    return name
+
+
+def _value(name: str, kind: Kind, file: Path | None) -> str:
+    """What to store, from the file, the prompt or standard input."""
+    try:
+        if file is not None:
+            return file.read_bytes().decode()
+        if not sys.stdin.isatty():
+            return sys.stdin.buffer.read().decode()
+    except OSError as error:
+        raise CommandError(f"cannot read {file}: {error.strerror}") from None
+    except UnicodeDecodeError:
+        raise CommandError(f"{name}: the value is no UTF-8 text; nothing was changed") from None
+    if kind == "certificate":
+        raise CommandError(
+            f"{name} is a certificate, JSON with {' and '.join(CERTIFICATE_KEYS)}: give it on standard input or with --from-file"
+        )
+    with warnings.catch_warnings():
+        # It would warn, and then show what is typed.
+        warnings.simplefilter("error", getpass.GetPassWarning)
+        try:
+            return getpass.getpass(f"Value of {name}: ")
+        except getpass.GetPassWarning:
+            raise CommandError(
+                "this terminal shows what is typed; use standard input or --from-file"
+            ) from None
+        except EOFError:
+            return ""
+
+
+def _described(account: Account, target: str) -> Container | None:
+    try:
+        found = container(account.ask, target)
+    except Unanswered as why:
+        raise CommandError(f"{target} was not looked at: {why}") from None
+    if found and found.deleted:
+        raise CommandError(
+            f"{target} is marked for deletion; first: aws secretsmanager restore-secret --secret-id {target} --region "
+            f"{account.region}"
+        )
+    return found
+
+
+def _stored(account: Account, target: str, value: str, *, create: bool) -> str:
+    try:
+        return store(account, target, value, create=create)
+    except Unanswered as why:
+        raise CommandError(f"{target} was not changed: {why}") from None
+
+
+def _judged(account: Account, environment: Environment) -> Iterator[tuple[str, Container | None, Result]]:
+    for name, target in environment.secrets.items():
+        try:
+            found = container(account.ask, target)
+        except Unanswered as why:
+            yield name, None, unknown(name, str(why))
+        else:
+            yield name, found, judged(environment, name, found)
+
+
+def _print_check(environment: Environment, rows: list[tuple[str, Container | None, Result]]) -> None:
+    out = console()
+    out.print(
+        table(
+            f"{environment.name}: {count(len(rows), 'secret')}, account {environment.account}, {environment.region}",
+            ("NAME", "SECRET", "RESULT", "LAST CHANGED", "ROTATION", "KEY"),
+            (
+                (
+                    name,
+                    environment.secrets[name],
+                    str(result.verdict),
+                    f"{found.changed:%Y-%m-%d}" if found and found.changed else "-",
+                    ("on" if found.rotation else "off") if found else "-",
+                    found.key if found else "-",
+                )
+                for name, found, result in rows
+            ),
+        )
+    )
+    for name, _, result in rows:
+        if result.verdict is not Verdict.OK:
+            out.print(f"{name} {result.verdict}: {result.reason}", soft_wrap=True, markup=False)
+            if result.fix:
+                out.print(f"    {result.fix}", soft_wrap=True, markup=False)

@@ -1,0 +1,115 @@
+"""Prices that were asked of AWS after the shipped ones: a dated file for each region, in force for the process.
+
+`modelyard catalog refresh` writes `environments/prices/REGION.json`. It lies beside the environments and is committed with
+them: where `accelerator: auto` takes the cheapest, prices decide what is deployed, so a plan, a review and a deploy must
+read the same ones. The shipped table in the package is never changed; it answers for what the file does not have.
+
+Prices are facts like the shipped tables, and all look-ups of a process read the same ones: who opens the environments
+puts those of their region in force.
+"""
+
+from __future__ import annotations
+
+import json
+import math
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from datetime import date
+from pathlib import Path
+from types import MappingProxyType
+from typing import Any
+
+from modelyard.hardware.tables import json_table
+
+FOLDER = "prices"
+"""Beside the environment files."""
+
+
+@dataclass(frozen=True, eq=False)
+class RegionPrices:
+    """US dollars an hour in one region, asked on one day: on demand by instance type, spot by type and zone."""
+
+    region: str
+    asked: str
+    sources: Mapping[str, str]
+    on_demand: Mapping[str, float]
+    spot: Mapping[str, Mapping[str, float]]
+
+    def spot_price(self, instance_type: str, zones: Iterable[str] = ()) -> float | None:
+        """The least of `zones`, or of all zones where none is named; None where the type had no price there."""
+        known = self.spot.get(instance_type, {})
+        wanted = set(zones) or set(known)
+        return min((price for zone, price in known.items() if zone in wanted), default=None)
+
+
+_IN_FORCE: dict[str, RegionPrices] = {}
+
+
+def prices_in_force(region: str) -> RegionPrices | None:
+    """What was asked of AWS for `region`; None where the shipped prices count."""
+    return _IN_FORCE.get(region)
+
+
+def put_in_force(region: str, prices: RegionPrices | None) -> None:
+    """From now on look-ups in `region` read `prices`, and the shipped table for the rest."""
+    if prices is None:
+        _IN_FORCE.pop(region, None)
+    else:
+        _IN_FORCE[region] = prices
+
+
+def shipped_date() -> str:
+    """The day of the table in the package."""
+    return str(json_table("instance_types.json")["_about"]["date"])
+
+
+def prices_path(environments: Path, region: str) -> Path:
+    """Where the prices of `region` lie."""
+    return environments / FOLDER / f"{region}.json"
+
+
+def read_prices(text: str, region: str) -> RegionPrices:
+    """Parse what `prices_json` wrote.
+
+    Raises:
+        ValueError: it is no file of prices for `region`.
+    """
+    document = json.loads(text)
+    try:
+        about = document["_about"]
+        prices = RegionPrices(
+            region=str(about["region"]),
+            asked=date.fromisoformat(about["date"]).isoformat(),
+            sources=MappingProxyType({str(k): str(v) for k, v in about["source"].items()}),
+            on_demand=MappingProxyType(_amounts(document["onDemandUsdPerHour"])),
+            spot=MappingProxyType({t: _amounts(zones) for t, zones in document["spotUsdPerHour"].items()}),
+        )
+    except (AttributeError, KeyError, TypeError) as error:
+        raise ValueError(f"{type(error).__name__}: {error}") from error
+    if prices.region != region:
+        raise ValueError(f"these are prices of {prices.region}, not {region}")
+    return prices
+
+
+def prices_json(prices: RegionPrices) -> str:
+    """The file: sorted, a line a type, so that a refresh is a readable difference."""
+    document = {
+        "_about": {
+            "date": prices.asked,
+            "region": prices.region,
+            "what": "US dollars an hour, Linux, shared tenancy; written by `modelyard catalog refresh`",
+            "source": dict(prices.sources),
+        },
+        "onDemandUsdPerHour": dict(sorted(prices.on_demand.items())),
+        "spotUsdPerHour": {name: dict(sorted(zones.items())) for name, zones in sorted(prices.spot.items())},
+    }
+    return json.dumps(document, indent=1) + "\n"
+
+
+def _amounts(table: Mapping[str, Any]) -> dict[str, float]:
+    amounts = {}
+    for name, amount in table.items():
+        if isinstance(amount, bool) or not isinstance(amount, int | float) or not 0 < amount < math.inf:
+            raise ValueError(f"{name}: {amount!r} is no price")
+        amounts[name] = float(amount)
+    return amounts

@@ -1,0 +1,154 @@
+"""The fake account behind an HTTP address, for commands in processes of their own: AWS_ENDPOINT_URL leads there.
+
+moto's own server needs packages that nothing else here does. A request is parsed and its answer written by moto's routers,
+parsers and serialisers; in between, boto3 asks the fake account in this process.
+"""
+
+from __future__ import annotations
+
+import re
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
+from datetime import UTC, datetime
+from http.server import BaseHTTPRequestHandler, HTTPServer
+from typing import Any
+
+from botocore import xform_name  # type: ignore[import-untyped]
+from botocore.exceptions import ClientError  # type: ignore[import-untyped]
+from moto import mock_aws
+from moto.core.parse import PROTOCOL_PARSERS
+from moto.core.request import Request, determine_request_protocol
+from moto.core.routing import get_service_router
+from moto.core.serialize import get_serializer_class
+from moto.core.utils import get_service_model
+
+from tests.account.fake_account import FakeAccount, healthy
+
+_SCOPE = re.compile(r"Credential=[^/]+/\d{8}/(?P<region>[^/]+)/(?P<service>[^/]+)/aws4_request")
+_SERVICES = {"servicequotas": "service-quotas", "elasticfilesystem": "efs"}
+
+
+class _AwsError(Exception):
+    """An error in the shape that moto's serialisers write."""
+
+    def __init__(self, code: str, message: str) -> None:
+        super().__init__(message)
+        self.code, self.message = code, message
+
+
+def _answer(fake: FakeAccount, request: Any) -> tuple[int, dict[str, str], bytes]:
+    scope = _SCOPE.search(request.headers["Authorization"])
+    assert scope, "the request is not signed"
+    service = _SERVICES.get(scope["service"], scope["service"])
+    model = get_service_model(service)
+    operation, uri_params = get_service_router(service).match(request)
+    protocol = determine_request_protocol(model, request.content_type)
+    asked = PROTOCOL_PARSERS[protocol](operation).parse(
+        {
+            "method": request.method,
+            "values": request.values,
+            "headers": request.headers,
+            "body": request.data,
+            "url_path": request.path,
+            "url_params": uri_params,
+        }
+    )
+    client = fake.session(region_name=scope["region"]).client(service)
+    result: Any
+    try:
+        result = getattr(client, xform_name(operation.name))(**asked)
+        result.pop("ResponseMetadata")
+    except ClientError as error:
+        result = _AwsError(error.response["Error"]["Code"], error.response["Error"]["Message"])
+    written = get_serializer_class(service, protocol)(operation).serialize(result)
+    body = written["body"]
+    return (
+        written["status_code"],
+        dict(written["headers"]),
+        body.encode() if isinstance(body, str) else body,
+    )
+
+
+@contextmanager
+def served(fake: FakeAccount) -> Iterator[dict[str, str]]:
+    """The environment variables with which a process meets `fake`."""
+
+    class Handler(BaseHTTPRequestHandler):
+        def do_POST(self) -> None:
+            body = self.rfile.read(int(self.headers.get("Content-Length", 0)))
+            url = f"http://{self.headers['Host']}{self.path}"
+            request = Request.from_primitives(self.command, url, dict(self.headers), body)
+            status, headers, answer = _answer(fake, request)
+            self.send_response(status)
+            for name, value in {**headers, "Content-Length": str(len(answer))}.items():
+                self.send_header(name, value)
+            self.end_headers()
+            self.wfile.write(answer)
+
+        do_GET = do_POST
+
+        def log_message(self, *_: Any) -> None:
+            pass
+
+    server = HTTPServer(("127.0.0.1", 0), Handler)
+    thread = threading.Thread(target=server.serve_forever, daemon=True)
+    thread.start()
+    try:
+        yield {
+            "AWS_ENDPOINT_URL": f"http://127.0.0.1:{server.server_port}",
+            "AWS_ACCESS_KEY_ID": "testing",
+            "AWS_SECRET_ACCESS_KEY": "testing",
+            "AWS_EC2_METADATA_DISABLED": "true",
+        }
+    finally:
+        server.shutdown()
+        thread.join()
+        server.server_close()
+
+
+@contextmanager
+def account_of_prod() -> Iterator[dict[str, str]]:
+    """What `environments/prod.yaml` describes, as the stacks leave it: only the token is not put in yet."""
+    region, account = "us-east-2", "333333333333"
+    with mock_aws():
+        fake = FakeAccount()
+        healthy(fake, region)
+        now = datetime.now(UTC)
+
+        def reservation(asked: dict[str, Any]) -> dict[str, Any]:
+            (name,) = asked["CapacityReservationIds"]
+            row = {
+                "CapacityReservationId": name,
+                "InstanceType": "trn2.48xlarge",
+                "AvailabilityZone": f"{region}a" if name.endswith("2") else f"{region}c",
+                "State": "active",
+                "TotalInstanceCount": 1,
+                "AvailableInstanceCount": 1,
+            }
+            return {"CapacityReservations": [row]}
+
+        def product(asked: dict[str, Any]) -> dict[str, Any]:
+            offer = '{"priceDimensions": {"R": {"unit": "Hrs", "pricePerUnit": {"USD": "2.5"}}}}'
+            return {"PriceList": [f'{{"product": {{}}, "terms": {{"OnDemand": {{"O": {offer}}}}}}}']}
+
+        spot = {
+            "InstanceType": "g6e.xlarge",
+            "AvailabilityZone": f"{region}a",
+            "SpotPrice": "0.9",
+            "Timestamp": now,
+        }
+        fake.answers |= {
+            "sts:GetCallerIdentity": {
+                "Account": account,
+                "Arn": f"arn:aws:iam::{account}:user/ann",
+                "UserId": "A",
+            },
+            "ec2:DescribeCapacityReservations": reservation,
+            "ec2:DescribeSpotPriceHistory": {"SpotPriceHistory": [spot]},
+            "pricing:GetProducts": product,
+        }
+        secrets = fake.session(region_name=region).client("secretsmanager")
+        secrets.create_secret(Name="prod/inference/hf-token")
+        with served(fake) as variables:
+            yield variables

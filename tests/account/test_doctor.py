@@ -1,0 +1,694 @@
+"""`modelyard doctor` says what an account lacks, with the command that mends it, and what it was not allowed to see."""
+
+from __future__ import annotations
+
+import json
+import logging
+from datetime import UTC, datetime, timedelta
+from typing import Any
+
+import pytest
+from botocore.exceptions import (  # type: ignore[import-untyped]
+    EndpointConnectionError,
+    NoCredentialsError,
+    ReadTimeoutError,
+)
+
+from modelyard.account.preflight import CHECKS, policy
+from modelyard.account.session import Account, Action
+from tests.account.conftest import REGION, Project
+from tests.account.fake_account import ACCOUNT, Answer, Error, FakeAccount, addon, denied
+
+P_ON_DEMAND = "L-417A185B"
+P5 = {"accelerator": "h100", "instanceTypes": ["p5.48xlarge"], "limit": 16}
+
+
+def problems(document: dict[str, Any]) -> list[dict[str, Any]]:
+    return [each for each in document["results"] if each["result"] == "problem"]
+
+
+def test_an_account_that_is_all_right_has_no_problem(project: Project) -> None:
+    answer = project.run("doctor", "--env", "lab")
+
+    assert answer.code == 0, answer.out + answer.err
+    assert "0 problems" in answer.out
+    assert "0 not checked" in answer.out
+
+
+def test_no_quota_a_missing_secret_and_a_zone_without_p5_are_exactly_the_three_problems(
+    project: Project, fake: FakeAccount
+) -> None:
+    fake.quotas({P_ON_DEMAND: 0})
+    fake.session(region_name=REGION).client("secretsmanager").delete_secret(
+        SecretId="lab/hf-token", ForceDeleteWithoutRecovery=True
+    )
+    project.environment(availabilityZones=[f"{REGION}a", f"{REGION}c", f"{REGION}d"])
+
+    answer = project.run("doctor", "--env", "lab")
+    document = project.doctor()
+
+    assert answer.code == 1
+    assert [(each["check"], each["subject"]) for each in problems(document)] == [
+        ("quotas", P_ON_DEMAND),
+        ("offerings", f"p5 in {REGION}d"),
+        ("secrets", "hf-token"),
+    ]
+    assert {each["result"] for each in document["results"]} == {"ok", "problem"}
+    quota, zone, secret = (each["fix"] for each in problems(document))
+    assert quota == (
+        f"aws service-quotas request-service-quota-increase --service-code ec2 --quota-code {P_ON_DEMAND} "
+        f"--desired-value 384 --region {REGION}"
+    )
+    assert f"{REGION}a, {REGION}c offer it" in zone
+    assert f"environments/lab.yaml: pools: {{p5: {{zones: [{REGION}a, {REGION}c]}}}}" in zone
+    assert secret.startswith("modelyard secrets set hf-token --env lab")
+    for line in (quota, *zone.splitlines(), secret):
+        assert line in answer.out
+
+
+def test_the_zones_that_a_fix_names_mend_the_problem(project: Project) -> None:
+    zones = [f"{REGION}a", f"{REGION}c", f"{REGION}d"]
+    project.environment(availabilityZones=zones, pools={"p5": {**P5, "zones": [f"{REGION}a", f"{REGION}c"]}})
+
+    assert problems(project.doctor()) == []
+
+
+def test_a_model_that_only_the_larger_type_admits_needs_it_in_every_zone(project: Project) -> None:
+    """The pool has p5.4xlarge in zone c and p5.48xlarge in a and c; a model on eight GPUs has no use for the former."""
+    project.environment(
+        availabilityZones=[f"{REGION}c", f"{REGION}d"],
+        pools={"p5": {**P5, "instanceTypes": ["p5.4xlarge", "p5.48xlarge"]}},
+    )
+    project.model(accelerator="h100:8")
+
+    found = project.results("offerings")
+
+    assert found[f"p5 in {REGION}c"]["result"] == "ok"
+    assert found[f"p5 in {REGION}d"]["reason"] == "offers none of p5.48xlarge, which qwen needs"
+
+
+class TestCredentials:
+    def test_none_leave_everything_else_unchecked(self, project: Project, fake: FakeAccount) -> None:
+        fake.answers["sts:GetCallerIdentity"] = NoCredentialsError()
+
+        document = project.doctor()
+
+        assert [each["check"] for each in problems(document)] == ["credentials"]
+        assert fake.permissions == {"sts:GetCallerIdentity"}
+        assert len(document["results"]) == len(CHECKS)
+
+    @pytest.mark.parametrize("code", ["ExpiredToken", "ExpiredTokenException", "InvalidClientTokenId"])
+    def test_expired_ones_are_the_problem(self, project: Project, fake: FakeAccount, code: str) -> None:
+        fake.answers["sts:GetCallerIdentity"] = Error(
+            code, "The security token included in the request is expired"
+        )
+
+        answer = project.run("doctor", "--env", "lab")
+
+        assert answer.code == 1
+        assert f"{code}: The security token" in answer.out
+        assert "aws sso login" in answer.out
+        assert "Traceback" not in answer.err
+
+    def test_those_of_another_account_judge_nothing(self, project: Project, fake: FakeAccount) -> None:
+        project.environment(account="999999999999")
+
+        document = project.doctor()
+
+        (found,) = problems(document)
+        assert f"of account {ACCOUNT}" in found["reason"]
+        assert "use a profile of 999999999999" in found["fix"]
+        assert fake.permissions == {"sts:GetCallerIdentity"}
+
+    def test_that_expire_on_the_way_are_told_and_the_command_ends_in_order(
+        self, project: Project, fake: FakeAccount
+    ) -> None:
+        fake.answers["secretsmanager:DescribeSecret"] = Error("ExpiredTokenException", "expired")
+
+        document = project.doctor()
+
+        (found,) = [each for each in document["results"] if each["check"] == "secrets"]
+        assert (found["result"], found["reason"]) == ("not checked", "ExpiredTokenException: expired")
+
+    def test_a_profile_that_does_not_exist_is_named(self, project: Project) -> None:
+        answer = project.run("doctor", "--env", "lab", "--profile", "nowhere")
+
+        assert (answer.code, answer.out) == (1, "")
+        assert "nowhere" in answer.err
+        assert "Traceback" not in answer.err
+
+
+class TestPartialPermissions:
+    @pytest.mark.parametrize(
+        "permission", [each for each in policy()["Statement"][0]["Action"] if not each.startswith("sts:")]
+    )
+    def test_a_denied_call_is_named_and_the_rest_goes_on(
+        self, project: Project, fake: FakeAccount, permission: str
+    ) -> None:
+        everything(project, fake)
+        before = [each["check"] for each in project.doctor()["results"]]
+        fake.answers[permission] = denied(permission)
+
+        document = project.doctor()
+
+        told = [
+            each
+            for each in document["results"]
+            if f"needs {permission}" in each["reason"] + (each["fix"] or "")
+        ]
+        assert told
+        assert all(each["result"] in ("not checked", "problem") for each in told)
+        assert set(before) == {each["check"] for each in document["results"]}
+        assert not [e for e in document["results"] if e["result"] == "not checked" and e not in told]
+
+    def test_without_a_problem_the_exit_code_still_tells_that_something_is_open(
+        self, project: Project, fake: FakeAccount
+    ) -> None:
+        fake.answers["ec2:DescribeSubnets"] = denied("ec2:DescribeSubnets")
+
+        answer = project.run("doctor", "--env", "lab")
+
+        assert answer.code == 2
+        assert "not checked   needs ec2:DescribeSubnets" in answer.out
+
+    def test_the_permission_is_the_one_that_aws_names(self, project: Project, fake: FakeAccount) -> None:
+        """One call may need two: the message knows which is missing."""
+        fake.answers["ssm:GetParameter"] = denied(
+            "kms:Decrypt", "with an explicit deny in a service control policy"
+        )
+
+        (found,) = project.results("bootstrap").values()
+
+        assert found["reason"] == "needs kms:Decrypt, which a policy denies explicitly"
+
+    def test_one_secret_may_be_hidden_and_the_other_is_judged(
+        self, project: Project, fake: FakeAccount
+    ) -> None:
+        def only_clients(asked: dict[str, Any]) -> Any:
+            return denied("secretsmanager:DescribeSecret") if asked["SecretId"] == "lab/hf-token" else None
+
+        fake.answers["secretsmanager:DescribeSecret"] = only_clients
+
+        found = project.results("secrets")
+
+        assert {name: each["result"] for name, each in found.items()} == {
+            "hf-token": "not checked",
+            "clients": "ok",
+        }
+
+
+class TestAnAccountThatDoesNotAnswer:
+    def test_throttling_leaves_the_check_open(self, project: Project, fake: FakeAccount) -> None:
+        fake.answers["ec2:DescribeSubnets"] = Error("RequestLimitExceeded", "Request limit exceeded.")
+
+        answer = project.run("doctor", "--env", "lab")
+
+        assert answer.code == 2
+        assert "throttles" in answer.out
+
+    @pytest.mark.parametrize(
+        "failure",
+        [
+            EndpointConnectionError(endpoint_url="https://secretsmanager"),
+            ReadTimeoutError(endpoint_url="https://secretsmanager"),
+        ],
+        ids=lambda failure: type(failure).__name__,
+    )
+    def test_an_endpoint_without_an_answer_is_asked_once(
+        self, project: Project, fake: FakeAccount, failure: Exception
+    ) -> None:
+        fake.answers["secretsmanager:DescribeSecret"] = failure
+
+        found = project.results("secrets")
+
+        assert {each["result"] for each in found.values()} == {"not checked"}
+        assert f"no answer from secretsmanager.{REGION}.amazonaws.com" in found["hf-token"]["reason"]
+        assert [name for name, _ in fake.asked].count("secretsmanager:DescribeSecret") == 1
+
+    def test_without_a_network_every_check_is_open_and_none_a_problem(
+        self, project: Project, fake: FakeAccount
+    ) -> None:
+        gone = EndpointConnectionError(endpoint_url="https://aws")
+        for action in policy()["Statement"][0]["Action"]:
+            fake.answers[action] = gone
+
+        answer = project.run("doctor", "--env", "lab", "--output", "json")
+
+        assert answer.code == 2
+        assert {each["result"] for each in json.loads(answer.out)["results"]} == {"not checked"}
+
+
+class TestQuotas:
+    def test_a_difference_from_the_file_comes_with_the_yaml_to_paste(
+        self, project: Project, fake: FakeAccount
+    ) -> None:
+        project.environment(quotas={P_ON_DEMAND: 1152, "L-DB2E81BA": 64})
+        fake.quotas({P_ON_DEMAND: 384, "L-DB2E81BA": 512})
+
+        found = project.results("quotas")
+
+        assert found[P_ON_DEMAND]["result"] == "problem"
+        assert found[P_ON_DEMAND]["fix"] == f"in environments/lab.yaml: quotas: {{{P_ON_DEMAND}: 384}}"
+        assert found["L-DB2E81BA"]["result"] == "ok"
+        assert "quotas: {L-DB2E81BA: 512}" in found["L-DB2E81BA"]["reason"]
+
+    def test_a_pool_with_spot_is_held_against_both_quotas(self, project: Project, fake: FakeAccount) -> None:
+        project.environment(pools={"p5": {**P5, "capacity": ["spot", "on-demand"]}})
+        fake.quotas({"L-7212CCBC": 0})
+        fake.answers["ec2:GetSpotPlacementScores"] = {"SpotPlacementScores": []}
+
+        found = project.results("quotas")
+
+        assert {code: each["result"] for code, each in found.items()} == {
+            P_ON_DEMAND: "ok",
+            "L-7212CCBC": "problem",
+        }
+
+    def test_a_quota_that_was_never_changed_is_the_default_one(
+        self, project: Project, fake: FakeAccount
+    ) -> None:
+        fake.answers["servicequotas:GetServiceQuota"] = Error("NoSuchResourceException")
+        fake.answers["servicequotas:GetAWSDefaultServiceQuota"] = {
+            "Quota": {"QuotaName": "Running", "Value": 0.0}
+        }
+
+        assert "the account has 0 vCPU" in project.results("quotas")[P_ON_DEMAND]["reason"]
+
+    def test_an_increase_that_was_asked_for_is_told(self, project: Project, fake: FakeAccount) -> None:
+        fake.quotas({P_ON_DEMAND: 0})
+        fake.answers["servicequotas:ListRequestedServiceQuotaChangeHistoryByQuota"] = {
+            "RequestedQuotas": [
+                {
+                    "DesiredValue": 384.0,
+                    "Status": "CASE_OPENED",
+                    "Created": datetime(2026, 11, 20, tzinfo=UTC),
+                },
+                {"DesiredValue": 96.0, "Status": "DENIED", "Created": datetime(2026, 10, 1, tzinfo=UTC)},
+            ]
+        }
+
+        fix = project.results("quotas")[P_ON_DEMAND]["fix"]
+
+        assert "384 were requested on 2026-11-20, status CASE_OPENED" in fix
+        assert "96" not in fix
+
+
+def reservation(**changes: Any) -> dict[str, Any]:
+    row = {
+        "CapacityReservationId": "cr-0f9e8d7c6b5a40312",
+        "InstanceType": "p5.48xlarge",
+        "AvailabilityZone": f"{REGION}a",
+        "State": "active",
+        "TotalInstanceCount": 2,
+        "AvailableInstanceCount": 1,
+        "ReservationType": "default",
+    }
+    return {"CapacityReservations": [row | changes]}
+
+
+def in_days(days: float) -> datetime:
+    return datetime.now(UTC) + timedelta(days=days, hours=2)  # parameters are made long before the test runs
+
+
+class TestReservations:
+    @pytest.fixture(autouse=True)
+    def _pool(self, project: Project) -> None:
+        project.environment(
+            pools={"p5": {**P5, "capacity": ["reserved"], "reservations": ["cr-0f9e8d7c6b5a40312"]}}
+        )
+
+    @pytest.mark.parametrize(
+        ("row", "result", "said"),
+        [
+            ({}, "ok", "reservation of 2 × p5.48xlarge in ap-northeast-1a, 1 of 2 free, without an end"),
+            ({"EndDate": in_days(8)}, "ok", "in 8 days"),
+            ({"EndDate": in_days(6)}, "problem", "in 6 days"),
+            ({"EndDate": in_days(1)}, "problem", "in 1 day"),
+            ({"State": "expired"}, "problem", "is expired"),
+            (
+                {"State": "scheduled", "StartDate": datetime(2026, 12, 1, tzinfo=UTC)},
+                "problem",
+                "begins 2026-12-01",
+            ),
+            ({"State": "payment-failed"}, "problem", "is payment-failed"),
+            ({"InstanceType": "p4d.24xlarge"}, "problem", "the pool has p5.48xlarge"),
+            ({"AvailabilityZone": f"{REGION}d"}, "problem", f"the pool is in {REGION}a, {REGION}c"),
+        ],
+        ids=str,
+    )
+    def test_what_is_wrong_with_one_is_said(
+        self, project: Project, fake: FakeAccount, row: dict[str, Any], result: str, said: str
+    ) -> None:
+        fake.answers["ec2:DescribeCapacityReservations"] = reservation(**row)
+
+        found = project.results("reservations")["cr-0f9e8d7c6b5a40312"]
+
+        assert found["result"] == result
+        assert said in found["reason"]
+        assert bool(found["fix"]) == (result == "problem")
+
+    def test_a_block_that_ends_leads_to_the_offers_of_the_next(
+        self, project: Project, fake: FakeAccount
+    ) -> None:
+        end = in_days(3)
+        fake.answers["ec2:DescribeCapacityReservations"] = reservation(
+            ReservationType="capacity-block", EndDate=end
+        )
+
+        found = project.results("reservations")["cr-0f9e8d7c6b5a40312"]
+
+        assert "Capacity Block of 2" in found["reason"]
+        assert (
+            "describe-capacity-block-offerings --instance-type p5.48xlarge --instance-count 2" in found["fix"]
+        )
+        assert f"--start-date-range {end:%Y-%m-%d}" in found["fix"]
+
+    def test_one_that_does_not_exist_is_a_problem_and_not_a_failure(
+        self, project: Project, fake: FakeAccount
+    ) -> None:
+        fake.answers["ec2:DescribeCapacityReservations"] = Error("InvalidCapacityReservationId.NotFound")
+
+        found = project.results("reservations")["cr-0f9e8d7c6b5a40312"]
+
+        assert found["result"] == "problem"
+        assert "Name=instance-type,Values=p5.48xlarge" in found["fix"]
+
+    def test_fewer_instances_than_the_models_need_are_a_problem(
+        self, project: Project, fake: FakeAccount
+    ) -> None:
+        project.model(accelerator="h100:8", replicas=2)
+        fake.answers["ec2:DescribeCapacityReservations"] = reservation(TotalInstanceCount=1)
+
+        assert (
+            "need 2 × p5.48xlarge at the least, its reservations hold 1"
+            in project.results("reservations")["p5"]["reason"]
+        )
+
+
+class TestSpot:
+    @pytest.fixture(autouse=True)
+    def _pool(self, project: Project) -> None:
+        project.environment(pools={"p5": {**P5, "capacity": ["spot"]}})
+
+    def zones(self, fake: FakeAccount) -> dict[str, str]:
+        rows = (
+            fake.session(region_name=REGION).client("ec2").describe_availability_zones()["AvailabilityZones"]
+        )
+        return {row["ZoneName"]: row["ZoneId"] for row in rows}
+
+    @pytest.mark.parametrize(("score", "result"), [(9, "ok"), (4, "ok"), (3, "problem"), (1, "problem")])
+    def test_the_best_zone_decides(
+        self, project: Project, fake: FakeAccount, score: int, result: str
+    ) -> None:
+        zones = self.zones(fake)
+        fake.answers["ec2:GetSpotPlacementScores"] = {
+            "SpotPlacementScores": [
+                {"Region": REGION, "AvailabilityZoneId": zones[f"{REGION}a"], "Score": 1},
+                {"Region": REGION, "AvailabilityZoneId": zones[f"{REGION}c"], "Score": score},
+            ]
+        }
+
+        found = project.results("spot")["p5"]
+
+        assert found["result"] == result
+        assert f"{REGION}a 1, {REGION}c {score}" in found["reason"]
+
+
+class TestSecrets:
+    def test_one_without_a_value_is_a_problem(self, project: Project, fake: FakeAccount) -> None:
+        client = fake.session(region_name=REGION).client("secretsmanager")
+        client.delete_secret(SecretId="lab/hf-token", ForceDeleteWithoutRecovery=True)
+        client.create_secret(Name="lab/hf-token")
+
+        found = project.results("secrets")["hf-token"]
+
+        assert (found["result"], found["reason"]) == ("problem", "lab/hf-token holds no value")
+
+    def test_one_that_is_being_deleted_is_a_problem(self, project: Project, fake: FakeAccount) -> None:
+        fake.session(region_name=REGION).client("secretsmanager").delete_secret(SecretId="lab/hf-token")
+
+        found = project.results("secrets")["hf-token"]
+
+        assert "marked for deletion" in found["reason"]
+        assert "restore-secret --secret-id lab/hf-token" in found["fix"]
+
+    def test_no_value_is_read_or_shown(
+        self, project: Project, fake: FakeAccount, caplog: pytest.LogCaptureFixture
+    ) -> None:
+        caplog.set_level(logging.DEBUG)
+
+        answer = project.run("doctor", "--env", "lab")
+
+        assert "planted-value-1" not in answer.out + answer.err + caplog.text
+        assert not {each for each in fake.permissions if "Value" in each}
+
+
+class TestKubernetes:
+    @pytest.mark.parametrize(
+        ("row", "result"),
+        [
+            ({"versionStatus": "STANDARD_SUPPORT"}, "ok"),
+            ({"status": "standard-support"}, "ok"),
+            ({"versionStatus": "EXTENDED_SUPPORT"}, "problem"),
+            ({"versionStatus": "STANDARD_SUPPORT", "endOfStandardSupportDate": in_days(10)}, "problem"),
+            ({"versionStatus": "STANDARD_SUPPORT", "endOfStandardSupportDate": in_days(40)}, "ok"),
+        ],
+        ids=str,
+    )
+    def test_the_version_has_to_stay_in_standard_support(
+        self, project: Project, fake: FakeAccount, row: dict[str, Any], result: str
+    ) -> None:
+        project.environment(cluster={"version": "1.35"})
+        newer = {"clusterVersion": "1.36", "versionStatus": "STANDARD_SUPPORT"}
+        fake.answers["eks:DescribeClusterVersions"] = {
+            "clusterVersions": [{"clusterVersion": "1.35", **row}, newer]
+        }
+
+        found = project.results("kubernetes")["1.35"]
+
+        assert found["result"] == result
+        assert found["fix"] == (
+            "in environments/lab.yaml: cluster: {version: '1.36'}" if result == "problem" else None
+        )
+
+    @pytest.mark.parametrize(
+        ("version", "status", "result"),
+        [
+            ("1.36", "ACTIVE", "ok"),
+            ("1.35", "ACTIVE", "ok"),
+            ("1.34", "ACTIVE", "problem"),
+            ("1.37", "ACTIVE", "problem"),
+            ("1.36", "FAILED", "problem"),
+        ],
+    )
+    def test_a_cluster_that_is_there_has_to_be_within_reach_of_the_file(
+        self, project: Project, fake: FakeAccount, version: str, status: str, result: str
+    ) -> None:
+        fake.answers["eks:DescribeCluster"] = {"cluster": {"version": version, "status": status}}
+
+        assert project.results("cluster")["modelyard-lab"]["result"] == result
+
+    @pytest.mark.parametrize(
+        ("installed", "status", "others", "result"),
+        [
+            ("v1.20.0", "ACTIVE", ("v1.20.0", "v1.19.0"), "ok"),
+            ("v1.15.0", "ACTIVE", ("v1.20.0",), "problem"),
+            ("v1.20.0", "DEGRADED", ("v1.20.0",), "problem"),
+            ("v1.20.0", "ACTIVE", (), "problem"),
+        ],
+    )
+    def test_add_ons_have_to_be_healthy_and_made_for_the_version(
+        self,
+        project: Project,
+        fake: FakeAccount,
+        installed: str,
+        status: str,
+        others: tuple[str, ...],
+        result: str,
+    ) -> None:
+        fake.answers |= addon("vpc-cni", installed, status=status, others=others)
+
+        found = project.results("addons")["vpc-cni"]
+
+        assert found["result"] == result
+        if others and result == "problem":
+            assert "--addon-version v1.20.0" in found["fix"]
+
+
+class TestSubnets:
+    def make(self, fake: FakeAccount, zone: str, cidr: str) -> None:
+        client = fake.session(region_name=REGION).client("ec2")
+        vpc = client.describe_vpcs()["Vpcs"][0]["VpcId"]
+        tags = [{"Key": "karpenter.sh/discovery", "Value": "modelyard-lab"}]
+        client.create_subnet(
+            VpcId=vpc,
+            CidrBlock=cidr,
+            AvailabilityZone=zone,
+            TagSpecifications=[{"ResourceType": "subnet", "Tags": tags}],
+        )
+
+    def test_few_free_addresses_and_a_zone_without_a_subnet_are_problems(
+        self, project: Project, fake: FakeAccount
+    ) -> None:
+        self.make(fake, f"{REGION}a", "172.31.240.0/27")
+
+        found = project.results("subnets")
+
+        assert [each["result"] for each in found.values()] == ["problem", "problem"]
+        assert "172.31.240.0/27 has 27 free addresses, fewer than 64" in next(iter(found.values()))["reason"]
+        assert "cdk deploy modelyard-lab-network" in found[f"{REGION}c"]["fix"]
+
+    def test_room_in_every_zone_is_all_right(self, project: Project, fake: FakeAccount) -> None:
+        self.make(fake, f"{REGION}a", "172.31.240.0/24")
+        self.make(fake, f"{REGION}c", "172.31.241.0/24")
+
+        assert {each["result"] for each in project.results("subnets").values()} == {"ok"}
+
+
+class TestBootstrap:
+    @pytest.mark.parametrize(("version", "result"), [("6", "ok"), ("5", "problem"), ("odd", "problem")])
+    def test_an_old_one_is_a_problem(
+        self, project: Project, fake: FakeAccount, version: str, result: str
+    ) -> None:
+        fake.answers["ssm:GetParameter"] = {"Parameter": {"Value": version}}
+
+        (found,) = project.results("bootstrap").values()
+
+        assert found["result"] == result
+        assert result == "ok" or found["fix"] == f"cdk bootstrap aws://{ACCOUNT}/{REGION}"
+
+    def test_none_is_a_problem(self, project: Project, fake: FakeAccount) -> None:
+        fake.session(region_name=REGION).client("ssm").delete_parameter(
+            Name="/cdk-bootstrap/hnb659fds/version"
+        )
+
+        (found,) = project.results("bootstrap").values()
+
+        assert found["reason"] == "CDK is not bootstrapped there"
+
+
+class TestCache:
+    def make(self, project: Project, fake: FakeAccount, **changes: Any) -> tuple[str, str]:
+        session = fake.session(region_name=REGION)
+        efs = session.client("efs")
+        name = efs.create_file_system(CreationToken="cache")["FileSystemId"]
+        user = {"Uid": 2000, "Gid": 2000} | changes
+        point = efs.create_access_point(ClientToken="c", FileSystemId=name, PosixUser=user)["AccessPointId"]
+        for subnet in session.client("ec2").describe_subnets()["Subnets"]:
+            if subnet["AvailabilityZone"] in (f"{REGION}a", f"{REGION}c"):
+                efs.create_mount_target(FileSystemId=name, SubnetId=subnet["SubnetId"])
+        project.environment(cache={"fileSystemId": name, "accessPointId": point})
+        return name, point
+
+    def test_one_of_your_own_is_found_with_its_access_point_and_mount_targets(
+        self, project: Project, fake: FakeAccount
+    ) -> None:
+        name, point = self.make(project, fake)
+
+        found = project.results("cache")
+
+        assert {subject: each["result"] for subject, each in found.items()} == {name: "ok", point: "ok"}
+
+    def test_an_access_point_of_another_user_is_a_problem(self, project: Project, fake: FakeAccount) -> None:
+        _, point = self.make(project, fake, Uid=1000)
+
+        assert "uid 1000" in project.results("cache")[point]["reason"]
+
+    def test_ids_that_do_not_exist_are_a_problem(self, project: Project) -> None:
+        project.environment(
+            cache={"fileSystemId": "fs-0123456789abcdef0", "accessPointId": "fsap-0123456789abcdef0"}
+        )
+
+        assert project.results("cache")["fs-0123456789abcdef0"]["result"] == "problem"
+
+    def test_a_zone_without_a_mount_target_is_a_problem(self, project: Project, fake: FakeAccount) -> None:
+        name, point = self.make(project, fake)
+        zones = [f"{REGION}a", f"{REGION}c", f"{REGION}d"]
+        project.environment(
+            availabilityZones=zones,
+            pools={"p5": {**P5, "zones": zones[:2]}},
+            cache={"fileSystemId": name, "accessPointId": point},
+        )
+
+        assert f"--file-system-id {name}" in project.results("cache")[f"{REGION}d"]["fix"]
+
+
+def everything(project: Project, fake: FakeAccount) -> None:
+    """An environment and an account in which every check has something to ask."""
+    TestCache().make(project, fake)
+    TestSubnets().make(fake, f"{REGION}a", "172.31.240.0/24")
+    lines = json.loads((project.folder / "environments" / "lab.yaml").read_text(encoding="utf-8"))
+    pool = {**P5, "capacity": ["spot", "reserved", "on-demand"], "reservations": ["cr-0f9e8d7c6b5a40312"]}
+    project.environment(cache=lines["cache"], pools={"p5": pool})
+
+    def sometimes_default(asked: dict[str, Any]) -> Any:
+        row = {"QuotaCode": asked["QuotaCode"], "QuotaName": "Running", "Value": 0.0}
+        return {"Quota": row} if asked["QuotaCode"] == P_ON_DEMAND else Error("NoSuchResourceException")
+
+    answers: dict[str, Answer] = {
+        "servicequotas:GetServiceQuota": sometimes_default,
+        "servicequotas:GetAWSDefaultServiceQuota": {"Quota": {"QuotaName": "Spot", "Value": 0.0}},
+        "ec2:GetSpotPlacementScores": {"SpotPlacementScores": []},
+        "ec2:DescribeCapacityReservations": reservation(),
+        **addon("vpc-cni", "v1.20.0", others=("v1.20.0",)),
+    }
+    fake.answers |= answers
+
+
+def test_the_policy_holds_every_call_that_is_made_and_no_other(project: Project, fake: FakeAccount) -> None:
+    everything(project, fake)
+    fake.asked.clear()
+
+    project.run("doctor", "--env", "lab")
+
+    assert fake.permissions == set(policy()["Statement"][0]["Action"])
+
+
+def test_every_call_of_the_policy_only_reads() -> None:
+    verbs = ("Describe", "Get", "List")
+
+    assert all(each.partition(":")[2].startswith(verbs) for each in policy()["Statement"][0]["Action"])
+
+
+def test_the_policy_is_printed_without_an_account_or_an_environment(
+    project: Project, fake: FakeAccount
+) -> None:
+    answer = project.run("doctor", "--policy", "--env", "nowhere")
+
+    assert (answer.code, json.loads(answer.out), fake.asked) == (0, policy(), [])
+
+
+def test_a_check_cannot_ask_for_what_it_does_not_declare(fake: FakeAccount) -> None:
+    from modelyard.account.preflight import _limited
+
+    ask = _limited(Account(fake.session(region_name=REGION), REGION), CHECKS[0])
+
+    with pytest.raises(LookupError, match="ec2:DescribeVpcs"):
+        ask(Action("ec2", "DescribeVpcs"))
+
+
+def test_an_environment_that_cannot_be_read_is_told_as_plan_tells_it(project: Project) -> None:
+    answer = project.run("doctor", "--env", "nowhere")
+
+    assert answer.code == 1
+    assert "ENV002" in answer.err
+
+
+def test_misuse_has_its_own_exit_code(project: Project) -> None:
+    assert project.run("doctor", "--nonsense").code == 64
+
+
+def test_without_boto3_one_line_says_what_to_install(
+    project: Project, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    import sys
+
+    monkeypatch.setitem(sys.modules, "boto3", None)
+
+    answer = project.run("doctor", "--env", "lab")
+
+    assert answer.code == 1
+    assert (
+        answer.err
+        == "modelyard: boto3 is not installed; `modelyard doctor` needs the extra modelyard[account]\n"
+    )
