@@ -1,5 +1,25 @@
 """Versions of everything that the platform installs, from one dated file."""
 
-from modelyard.releases.releases import Chart, Definitions, Minor, addon_version, chart, definitions, minors
+from modelyard.releases.releases import (
+    Chart,
+    Definitions,
+    Minor,
+    addon_version,
+    addons,
+    chart,
+    definitions,
+    kubectl,
+    minors,
+)
 
-__all__ = ["Chart", "Definitions", "Minor", "addon_version", "chart", "definitions", "minors"]
+__all__ = [
+    "Chart",
+    "Definitions",
+    "Minor",
+    "addon_version",
+    "addons",
+    "chart",
+    "definitions",
+    "kubectl",
+    "minors",
+]

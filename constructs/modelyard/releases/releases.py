@@ -62,6 +62,16 @@ def addon_version(name: str, kubernetes: str) -> str:
     return str(row if isinstance(row, str) else row[kubernetes])
 
 
+def addons() -> tuple[str, ...]:
+    """Names of the EKS add-ons that have a version here."""
+    return tuple(_table()["addons"])
+
+
+def kubectl() -> str:
+    """Kubernetes minor of the kubectl that installs Flux."""
+    return str(_table()["kubectl"])
+
+
 def chart(name: str) -> Chart:
     """The Helm chart `name`.
 
