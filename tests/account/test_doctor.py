@@ -87,6 +87,21 @@ def test_a_model_that_only_the_larger_type_admits_needs_it_in_every_zone(project
     assert found[f"p5 in {REGION}d"]["reason"] == "offers none of p5.48xlarge, which qwen needs"
 
 
+def test_a_local_zone_is_no_zone_for_a_pool(project: Project, fake: FakeAccount) -> None:
+    places = [f"{REGION}a", f"{REGION}-tpe-1a"]
+    fake.answers["ec2:DescribeInstanceTypeOfferings"] = {
+        "InstanceTypeOfferings": [
+            {"InstanceType": "p5.48xlarge", "LocationType": "availability-zone", "Location": place}
+            for place in places
+        ]
+    }
+
+    fix = project.results("offerings")[f"p5 in {REGION}c"]["fix"]
+
+    assert fix.startswith(f"{REGION}a offers it")
+    assert "tpe" not in fix
+
+
 class TestCredentials:
     def test_none_leave_everything_else_unchecked(self, project: Project, fake: FakeAccount) -> None:
         fake.answers["sts:GetCallerIdentity"] = NoCredentialsError()
@@ -471,12 +486,23 @@ class TestKubernetes:
             "in environments/lab.yaml: cluster: {version: '1.36'}" if result == "problem" else None
         )
 
+    def test_only_a_version_that_the_file_may_say_is_proposed(
+        self, project: Project, fake: FakeAccount
+    ) -> None:
+        rows = {"1.35": "EXTENDED_SUPPORT", "1.36": "EXTENDED_SUPPORT", "1.40": "STANDARD_SUPPORT"}
+        fake.answers["eks:DescribeClusterVersions"] = {
+            "clusterVersions": [{"clusterVersion": v, "versionStatus": status} for v, status in rows.items()]
+        }
+
+        assert "this release of Modelyard knows 1.35, 1.36" in project.results("kubernetes")["1.36"]["fix"]
+
     @pytest.mark.parametrize(
         ("version", "status", "result"),
         [
             ("1.36", "ACTIVE", "ok"),
             ("1.35", "ACTIVE", "ok"),
             ("1.34", "ACTIVE", "problem"),
+            ("1.33", "ACTIVE", "problem"),
             ("1.37", "ACTIVE", "problem"),
             ("1.36", "FAILED", "problem"),
         ],
