@@ -378,6 +378,19 @@ class TestReservations:
         )
         assert f"--start-date-range {end:%Y-%m-%d}" in found["fix"]
 
+    @pytest.mark.parametrize("stated", [True, False])
+    def test_a_block_that_the_plan_counts_as_on_demand_is_told(
+        self, project: Project, fake: FakeAccount, stated: bool
+    ) -> None:
+        pool = {**P5, "capacity": ["reserved"], "reservations": ["cr-0f9e8d7c6b5a40312"]}
+        project.environment(pools={"p5": pool}, quotas={"L-DA6814F2": 384} if stated else {})
+        fake.answers["ec2:DescribeCapacityReservations"] = reservation(ReservationType="capacity-block")
+
+        found = project.results("reservations")["cr-0f9e8d7c6b5a40312"]
+
+        assert ("its quota is L-DA6814F2" in found["reason"]) != stated
+        assert ("L-DA6814F2" in project.results("quotas")) == stated
+
     def test_one_that_does_not_exist_is_a_problem_and_not_a_failure(
         self, project: Project, fake: FakeAccount
     ) -> None:
