@@ -87,6 +87,21 @@ def test_a_model_that_only_the_larger_type_admits_needs_it_in_every_zone(project
     assert found[f"p5 in {REGION}d"]["reason"] == "offers none of p5.48xlarge, which qwen needs"
 
 
+def test_a_local_zone_is_no_zone_for_a_pool(project: Project, fake: FakeAccount) -> None:
+    places = [f"{REGION}a", f"{REGION}-tpe-1a"]
+    fake.answers["ec2:DescribeInstanceTypeOfferings"] = {
+        "InstanceTypeOfferings": [
+            {"InstanceType": "p5.48xlarge", "LocationType": "availability-zone", "Location": place}
+            for place in places
+        ]
+    }
+
+    fix = project.results("offerings")[f"p5 in {REGION}c"]["fix"]
+
+    assert fix.startswith(f"{REGION}a offers it")
+    assert "tpe" not in fix
+
+
 class TestCredentials:
     def test_none_leave_everything_else_unchecked(self, project: Project, fake: FakeAccount) -> None:
         fake.answers["sts:GetCallerIdentity"] = NoCredentialsError()
@@ -363,6 +378,19 @@ class TestReservations:
         )
         assert f"--start-date-range {end:%Y-%m-%d}" in found["fix"]
 
+    @pytest.mark.parametrize("stated", [True, False])
+    def test_a_block_that_the_plan_counts_as_on_demand_is_told(
+        self, project: Project, fake: FakeAccount, stated: bool
+    ) -> None:
+        pool = {**P5, "capacity": ["reserved"], "reservations": ["cr-0f9e8d7c6b5a40312"]}
+        project.environment(pools={"p5": pool}, quotas={"L-DA6814F2": 384} if stated else {})
+        fake.answers["ec2:DescribeCapacityReservations"] = reservation(ReservationType="capacity-block")
+
+        found = project.results("reservations")["cr-0f9e8d7c6b5a40312"]
+
+        assert ("its quota is L-DA6814F2" in found["reason"]) != stated
+        assert ("L-DA6814F2" in project.results("quotas")) == stated
+
     def test_one_that_does_not_exist_is_a_problem_and_not_a_failure(
         self, project: Project, fake: FakeAccount
     ) -> None:
@@ -471,12 +499,23 @@ class TestKubernetes:
             "in environments/lab.yaml: cluster: {version: '1.36'}" if result == "problem" else None
         )
 
+    def test_only_a_version_that_the_file_may_say_is_proposed(
+        self, project: Project, fake: FakeAccount
+    ) -> None:
+        rows = {"1.35": "EXTENDED_SUPPORT", "1.36": "EXTENDED_SUPPORT", "1.40": "STANDARD_SUPPORT"}
+        fake.answers["eks:DescribeClusterVersions"] = {
+            "clusterVersions": [{"clusterVersion": v, "versionStatus": status} for v, status in rows.items()]
+        }
+
+        assert "this release of Modelyard knows 1.35, 1.36" in project.results("kubernetes")["1.36"]["fix"]
+
     @pytest.mark.parametrize(
         ("version", "status", "result"),
         [
             ("1.36", "ACTIVE", "ok"),
             ("1.35", "ACTIVE", "ok"),
             ("1.34", "ACTIVE", "problem"),
+            ("1.33", "ACTIVE", "problem"),
             ("1.37", "ACTIVE", "problem"),
             ("1.36", "FAILED", "problem"),
         ],

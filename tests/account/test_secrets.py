@@ -416,6 +416,24 @@ class TestRotate:
 
         assert project.run("secrets", "rotate", "hf-token", "--env", "lab").code == 1
 
+    def test_a_secret_that_is_a_token_under_another_name_is_refused(
+        self, project: Project, fake: FakeAccount
+    ) -> None:
+        project.environment(secrets={"hf-token": "lab/shared", "clients": "lab/shared"})
+        project.model(access={"apiKey": "clients"})
+
+        assert project.run("secrets", "rotate", "clients", "--env", "lab").code == 1
+        assert fake.asked == []
+
+
+def test_commands_name_the_file_of_the_environment_whatever_it_calls_itself(project: Project) -> None:
+    project.environment(name="laboratory", secrets={"late": "lab/late"})
+
+    answer = project.run("secrets", "check", "--env", "lab")
+
+    assert "modelyard secrets set late --env lab #" in answer.out
+    assert "cdk deploy modelyard-laboratory-secrets" in answer.out
+
 
 def test_debug_logs_of_boto3_would_show_the_value_without_our_care(
     project: Project, fake: FakeAccount, caplog: pytest.LogCaptureFixture

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import Any
+from typing import Any, get_args
 
 from modelyard.account.session import Action, Refused
 from modelyard.account.verdict import Ask, Case, Check, Result, days_between, ok, one_by_one, problem
 from modelyard.hardware.tables import yaml_table
+from modelyard.spec.environment import Cluster
 
 _VERSIONS = Action("eks", "DescribeClusterVersions")
 _CLUSTER = Action("eks", "DescribeCluster")
@@ -16,14 +17,19 @@ _ADDON = Action("eks", "DescribeAddon")
 _ADDON_VERSIONS = Action("eks", "DescribeAddonVersions")
 _SUBNETS = Action("ec2", "DescribeSubnets")
 _STANDARD = "STANDARD_SUPPORT"
+_KNOWN: tuple[str, ...] = get_args(Cluster.model_fields["version"].annotation)
+_NEWER_RELEASE = f"this release of Modelyard knows {', '.join(_KNOWN)}: take a newer one"
 
 
 def _judge_version(ask: Ask, case: Case) -> Iterator[Result]:
     wanted = case.environment.cluster.version
     rows = ask(_VERSIONS)["clusterVersions"]
     known = {row["clusterVersion"]: row for row in rows}
-    standard = sorted((v for v, row in known.items() if _support(row) == _STANDARD), key=_minor, reverse=True)
-    fix = f"in {case.file}: cluster: {{version: {standard[0]!r}}}" if standard else "ask AWS Support"
+    # EKS may be ahead: an environment file may say what this release of Modelyard knows.
+    standard = sorted(
+        (v for v in _KNOWN if v in known and _support(known[v]) == _STANDARD), key=_minor, reverse=True
+    )
+    fix = _version_line(case, standard[0]) if standard else _NEWER_RELEASE
     row = known.get(wanted)
     if row is None or _support(row) != _STANDARD:
         support = "unknown to EKS" if row is None else f"in {_support(row).lower().replace('_', ' ')}"
@@ -35,7 +41,9 @@ def _judge_version(ask: Ask, case: Case) -> Iterator[Result]:
         return
     left = days_between(case.now, end)
     facts = f"Kubernetes {wanted} is in standard support until {end:%Y-%m-%d}, {left} days"
-    if left < yaml_table("account.yaml")["kubernetes"]["daysOfSupportLeft"] and standard[0] != wanted:
+    if left < yaml_table("account.yaml")["kubernetes"]["daysOfSupportLeft"] and fix != _version_line(
+        case, wanted
+    ):
         yield problem(wanted, facts, fix)
     else:
         yield ok(wanted, facts)
@@ -44,6 +52,10 @@ def _judge_version(ask: Ask, case: Case) -> Iterator[Result]:
 def _support(row: dict[str, Any]) -> str:
     """EKS has two fields for it: `versionStatus` replaces `status`, which regions may still send alone."""
     return str(row.get("versionStatus") or row.get("status", "unknown")).upper().replace("-", "_")
+
+
+def _version_line(case: Case, version: str) -> str:
+    return f"in {case.file}: cluster: {{version: {version!r}}}"
 
 
 def _minor(version: str) -> int:
@@ -78,14 +90,16 @@ def _judge_cluster(ask: Ask, case: Case) -> Iterator[Result]:
         yield problem(
             name,
             f"the cluster runs Kubernetes {has}, {case.file} says {wanted}, and a deploy takes no version back",
-            f"in {case.file}: cluster: {{version: {has!r}}}",
+            _version_line(case, has) if has in _KNOWN else _NEWER_RELEASE,
         )
     elif _minor(wanted) - _minor(has) > 1:
         step = f"1.{_minor(has) + 1}"
         yield problem(
             name,
             f"the cluster runs Kubernetes {has}, {case.file} says {wanted}, and EKS goes one minor version at a time",
-            f"in {case.file}: cluster: {{version: {step!r}}}, deploy, then go on",
+            f"{_version_line(case, step)}, deploy, then go on"
+            if step in _KNOWN
+            else f"aws eks update-cluster-version --name {name} --kubernetes-version {step} --region {environment.region}",
         )
     elif has != wanted:
         yield ok(name, f"runs Kubernetes {has}; the next deploy upgrades it to {wanted}")
@@ -169,7 +183,7 @@ def _judge_subnets(ask: Ask, case: Case) -> Iterator[Result]:
         yield problem(
             zone,
             f"no subnet with the tag karpenter.sh/discovery: {cluster}, so Karpenter launches nothing there",
-            f"cdk deploy modelyard-{environment.name}-network -c env={environment.name}",
+            f"cdk deploy modelyard-{environment.name}-network -c env={case.env}",
         )
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 
 from modelyard.account.session import Action
@@ -12,6 +13,8 @@ from modelyard.planning.placement import launchable
 _OFFERINGS = Action("ec2", "DescribeInstanceTypeOfferings")
 _SCORES = Action("ec2", "GetSpotPlacementScores")
 _ZONES = Action("ec2", "DescribeAvailabilityZones")
+# EKS nodes of an environment live in zones such as us-east-2a; Local Zones, us-west-2-lax-1a, are listed as well.
+_ZONE = re.compile(r"[a-z]{2}(-[a-z]+)+-\d[a-z]")
 
 
 def _judge_offerings(ask: Ask, case: Case) -> Iterator[Result]:
@@ -28,6 +31,8 @@ def _judge_offerings(ask: Ask, case: Case) -> Iterator[Result]:
     )
     offered: dict[str, set[str]] = {}
     for row in answer["InstanceTypeOfferings"]:
+        if not _ZONE.fullmatch(row["Location"]):
+            continue
         offered.setdefault(row["Location"], set()).add(row["InstanceType"])
     for name, names in wanted.items():
         for zone in environment.pool_zones(environment.pools[name]):

@@ -19,21 +19,21 @@ _IDENTITY = Action("sts", "GetCallerIdentity")
 
 
 def _judge_credentials(ask: Ask, case: Case) -> Iterator[Result]:
-    wanted, name = case.environment.account, case.environment.name
+    wanted = case.environment.account
     try:
         identity = ask(_IDENTITY)
     except NoCredentials as why:
         yield problem(
             wanted,
             str(why),
-            f"aws sso login, or name a profile: modelyard doctor --env {name} --profile PROFILE",
+            f"aws sso login, or name a profile: modelyard doctor --env {case.env} --profile PROFILE",
         )
         return
     if identity["Account"] != wanted:
         yield problem(
             wanted,
             f"the credentials are of account {identity['Account']} ({identity['Arn']})",
-            f"use a profile of {wanted}: modelyard doctor --env {name} --profile PROFILE",
+            f"use a profile of {wanted}: modelyard doctor --env {case.env} --profile PROFILE",
         )
         return
     yield ok(wanted, identity["Arn"])

@@ -64,6 +64,8 @@ def _reservation(ask: Ask, case: Case, pool: str, found: dict[str, dict[str, Any
             f"in {case.file}: pools: {{{pool}: {{zones: [{', '.join([*settings.zones, row['AvailabilityZone']])}]}}}}",
         )
     facts += f", {row['AvailableInstanceCount']} of {count} free"
+    if block:
+        facts += _block_quota(case, instance)
     end: datetime | None = row.get("EndDate")
     if end is None:
         return ok(name, f"{facts}, without an end")
@@ -78,6 +80,16 @@ def _reservation(ask: Ask, case: Case, pool: str, found: dict[str, dict[str, Any
         else f"aws ec2 modify-capacity-reservation --capacity-reservation-id {name} --end-date-type unlimited --region {region}"
     )
     return problem(name, facts, after)
+
+
+def _block_quota(case: Case, instance: str) -> str:
+    """Ids do not tell blocks from other reservations, so the plan counts blocks where the file states their quota."""
+    quota = yaml_table("capacity_blocks.yaml")["quotas"].get(instance.partition(".")[0])
+    if quota is None or quota["code"] in case.environment.quotas:
+        return ""
+    return (
+        f" (its quota is {quota['code']}: state it under quotas, or the plan counts the block as on demand)"
+    )
 
 
 def _enough(case: Case, pool: str, found: list[dict[str, Any]]) -> Iterator[Result]:

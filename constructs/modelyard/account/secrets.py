@@ -67,10 +67,10 @@ def container(ask: Ask, name: str) -> Container | None:
     )
 
 
-def judged(environment: Environment, logical: str, found: Container | None) -> Result:
-    """Whether the cluster can read the secret that `logical` stands for."""
+def judged(environment: Environment, env: str, logical: str, found: Container | None) -> Result:
+    """Whether the cluster can read the secret that `logical` stands for; `env` is what commands call the environment."""
     name = environment.secrets[logical]
-    command = f"modelyard secrets set {logical} --env {environment.name}"
+    command = f"modelyard secrets set {logical} --env {env}"
     if found is None:
         return problem(
             logical,
@@ -97,12 +97,19 @@ def _judge(ask: Ask, case: Case) -> Iterator[Result]:
     environment = case.environment
 
     def judge(logical: str) -> Result:
-        return judged(environment, logical, container(ask, environment.secrets[logical]))
+        return judged(environment, case.env, logical, container(ask, environment.secrets[logical]))
 
     yield from one_by_one(environment.secrets, judge)
 
 
 SECRETS = Check("secrets", (_DESCRIBE,), _judge)
+
+
+def rotatable(logical: str, environment: Environment, catalogue: Catalogue) -> bool:
+    """Whether a random value may replace the secret's: under every logical name that stands for it."""
+    target = environment.secrets[logical]
+    same = [name for name, secret in environment.secrets.items() if secret == target]
+    return all(kind_of(name, environment, catalogue) in ("key", "master key") for name in same)
 
 
 def kind_of(logical: str, environment: Environment, catalogue: Catalogue) -> Kind:

@@ -56,6 +56,8 @@ class Case:
     environment: Environment
     plan: Plan
     now: datetime
+    env: str
+    """What commands call the environment: its file's name, which `name` in the file may differ from."""
     file: str
     """The environment's file, for fixes that change it."""
 

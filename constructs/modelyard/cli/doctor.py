@@ -66,7 +66,7 @@ def doctor(
         return 1
     account = opened(planned.environment.region, profile, "doctor")
     file = str(environments / f"{env}.yaml")
-    results = examine(account, Case(planned.environment, planned, datetime.now(UTC), file))
+    results = examine(account, Case(planned.environment, planned, datetime.now(UTC), env, file))
     if output is Output.json:
         _print_json(planned, results)
     else:

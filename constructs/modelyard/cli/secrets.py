@@ -2,9 +2,6 @@
 
 from __future__ import annotations
 
-import getpass
-import sys
-import warnings
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Annotated
@@ -12,21 +9,22 @@ from typing import Annotated
 import typer
 
 from modelyard.account.secrets import (
-    CERTIFICATE_KEYS,
     Container,
-    Kind,
     WrongValue,
     checked_value,
     container,
     judged,
     kind_of,
     new_key,
+    rotatable,
     store,
 )
 from modelyard.account.session import Account, Unanswered
 from modelyard.account.verdict import Result, Verdict, unknown
 from modelyard.cli.accounts import ProfileOption, account_of
 from modelyard.cli.printing import console, count, print_json, table
+from modelyard.cli.rotation import after_rotation
+from modelyard.cli.secret_value import refuse_extra, typed_value
 from modelyard.cli.workspace import (
     ENVIRONMENTS,
     MODELS,
@@ -95,7 +93,7 @@ def set_secret(
     models: ModelsOption = MODELS,
     environments: EnvironmentsOption = ENVIRONMENTS,
 ) -> int:
-    _refuse_extra(context)
+    refuse_extra(context)
     workspace, environment = _environment(models, environments, env)
     kind = kind_of(_known(name, environment), environment, workspace.catalogue)
     account = account_of(environment, profile, "secrets set")
@@ -104,10 +102,10 @@ def set_secret(
     if found is None and not create:
         raise CommandError(
             f"{target} does not exist; stack Secrets makes it: cdk deploy modelyard-{environment.name}-secrets "
-            f"-c env={environment.name}, or add --create where that stack is not used"
+            f"-c env={env}, or add --create where that stack is not used"
         )
     try:
-        value, warning = checked_value(_value(name, kind, from_file), kind)
+        value, warning = checked_value(typed_value(name, kind, from_file), kind)
     except WrongValue as wrong:
         raise CommandError(f"{name}: {wrong}; nothing was changed") from None
     if warning:
@@ -131,7 +129,7 @@ def check_secrets(
 ) -> int:
     environment = readable_environment(environments, env)
     account = account_of(environment, profile, "secrets check")
-    rows = list(_judged(account, environment))
+    rows = list(_judged(account, environment, env))
     verdicts = [result.verdict for _, _, result in rows]
     if output is Output.json:
         print_json(
@@ -165,11 +163,13 @@ def rotate_secret(
     models: ModelsOption = MODELS,
     environments: EnvironmentsOption = ENVIRONMENTS,
 ) -> int:
-    _refuse_extra(context)
+    refuse_extra(context)
     workspace, environment = _environment(models, environments, env)
     kind = kind_of(_known(name, environment), environment, workspace.catalogue)
-    if kind not in ("key", "master key"):
-        reason = "a certificate" if kind == "certificate" else "no key of a model's clients or of LiteLLM"
+    if not rotatable(name, environment, workspace.catalogue):
+        reason = (
+            "a certificate" if kind == "certificate" else "not only a key of a model's clients or of LiteLLM"
+        )
         raise CommandError(
             f"{name} is {reason}: who issued it makes the new one; then `modelyard secrets set {name} --env {env}`"
         )
@@ -180,49 +180,9 @@ def rotate_secret(
         raise CommandError(f"{target} does not exist; stack Secrets makes it, or `secrets set --create`")
     version = _stored(account, target, new_key(kind), create=False)
     out = console()
-    for line in _after_rotation(name, kind, workspace, environment, found.current, version):
+    for line in after_rotation(name, kind, workspace.plan(), environment, found.current, version):
         out.print(line, soft_wrap=True, markup=False)
     return 0
-
-
-def _after_rotation(
-    name: str, kind: Kind, workspace: Workspace, environment: Environment, before: str | None, version: str
-) -> Iterator[str]:
-    """What makes the new key the one that counts. Servers know one key, which they read when they start."""
-    target, region, namespace = environment.secrets[name], environment.region, environment.namespace
-    kubectl = f"kubectl -n {namespace}"
-    yield f"{name}: version {version} of {target} is current, a new random key; no server uses it yet."
-    yield "A server accepts one key, the one it read when it started, so clients change at the restart, replica by replica:"
-    yield f"  {kubectl} annotate externalsecret {name} force-sync={version} --overwrite"
-    planned = workspace.plan()
-    litellm = environment.litellm is not None
-    for model in planned.models if planned and kind == "key" else ():
-        if model.model.access.api_key != name or model.model.batch is not None:
-            continue
-        if model.serving.nodes > 1:
-            yield f"  {kubectl} delete pods -l leaderworkerset.sigs.k8s.io/name={model.name}"
-        else:
-            yield f"  {kubectl} rollout restart deployment/{model.name}"
-    if litellm:
-        yield f"  {kubectl} rollout restart deployment/litellm"
-    yield "Clients read it with:"
-    yield f"  aws secretsmanager get-secret-value --secret-id {target} --query SecretString --output text --region {region}"
-    if before:
-        yield "Back to the key before:"
-        yield (
-            f"  aws secretsmanager update-secret-version-stage --secret-id {target} --version-stage AWSCURRENT "
-            f"--move-to-version-id {before} --remove-from-version-id {version} --region {region}"
-        )
-
-
-def _refuse_extra(context: typer.Context) -> None:
-    if not context.args:
-        return
-    options = [each.partition("=")[0] for each in context.args if each.startswith("--")]
-    raise typer.BadParameter(
-        (f"no such option: {', '.join(options)}; " if options else "one NAME and nothing else; ")
-        + "a value never stands on the command line: history and `ps` show it. If one did, make a new one"
-    )
 
 
 def _environment(models: Path, environments: Path, env: str) -> tuple[Workspace, Environment]:
@@ -236,34 +196,6 @@ def _known(name: str, environment: Environment) -> str:
         # The name may be a value in the wrong place.
         raise typer.BadParameter(f"no secret of that name; environment {environment.name} has {known}")
     return name
-
-
-def _value(name: str, kind: Kind, file: Path | None) -> str:
-    """What to store, from the file, the prompt or standard input."""
-    try:
-        if file is not None:
-            return file.read_bytes().decode()
-        if not sys.stdin.isatty():
-            return sys.stdin.buffer.read().decode()
-    except OSError as error:
-        raise CommandError(f"cannot read {file}: {error.strerror}") from None
-    except UnicodeDecodeError:
-        raise CommandError(f"{name}: the value is no UTF-8 text; nothing was changed") from None
-    if kind == "certificate":
-        raise CommandError(
-            f"{name} is a certificate, JSON with {' and '.join(CERTIFICATE_KEYS)}: give it on standard input or with --from-file"
-        )
-    with warnings.catch_warnings():
-        # It would warn, and then show what is typed.
-        warnings.simplefilter("error", getpass.GetPassWarning)
-        try:
-            return getpass.getpass(f"Value of {name}: ")
-        except getpass.GetPassWarning:
-            raise CommandError(
-                "this terminal shows what is typed; use standard input or --from-file"
-            ) from None
-        except EOFError:
-            return ""
 
 
 def _described(account: Account, target: str) -> Container | None:
@@ -286,14 +218,16 @@ def _stored(account: Account, target: str, value: str, *, create: bool) -> str:
         raise CommandError(f"{target} was not changed: {why}") from None
 
 
-def _judged(account: Account, environment: Environment) -> Iterator[tuple[str, Container | None, Result]]:
+def _judged(
+    account: Account, environment: Environment, env: str
+) -> Iterator[tuple[str, Container | None, Result]]:
     for name, target in environment.secrets.items():
         try:
             found = container(account.ask, target)
         except Unanswered as why:
             yield name, None, unknown(name, str(why))
         else:
-            yield name, found, judged(environment, name, found)
+            yield name, found, judged(environment, env, name, found)
 
 
 def _print_check(environment: Environment, rows: list[tuple[str, Container | None, Result]]) -> None:

@@ -1,0 +1,60 @@
+"""Where the value of a secret comes from: never from the command line, and never shown."""
+
+from __future__ import annotations
+
+import getpass
+import sys
+import warnings
+from pathlib import Path
+
+import typer
+
+from modelyard.account.secrets import CERTIFICATE_KEYS, Kind
+from modelyard.cli.workspace import CommandError
+
+
+def refuse_extra(context: typer.Context) -> None:
+    """Refuse what stands where no argument belongs, without repeating it.
+
+    Raises:
+        typer.BadParameter: something does.
+    """
+    if not context.args:
+        return
+    options = [each.partition("=")[0] for each in context.args if each.startswith("--")]
+    raise typer.BadParameter(
+        (f"no such option: {', '.join(options)}; " if options else "one NAME and nothing else; ")
+        + "a value never stands on the command line: history and `ps` show it. If one did, make a new one"
+    )
+
+
+def typed_value(name: str, kind: Kind, file: Path | None) -> str:
+    """What to store, from the file, standard input or a prompt.
+
+    Raises:
+        CommandError: there is no way to read it, or no text.
+    """
+    try:
+        if file is not None:
+            return file.read_bytes().decode()
+        if not sys.stdin.isatty():
+            return sys.stdin.buffer.read().decode()
+    except OSError as error:
+        raise CommandError(f"cannot read {file}: {error.strerror}") from None
+    except UnicodeDecodeError:
+        raise CommandError(f"{name}: the value is no UTF-8 text; nothing was changed") from None
+    if kind == "certificate":
+        raise CommandError(
+            f"{name} is a certificate, JSON with {' and '.join(CERTIFICATE_KEYS)}: give it on standard input or with --from-file"
+        )
+    with warnings.catch_warnings():
+        # It would warn, and then show what is typed.
+        warnings.simplefilter("error", getpass.GetPassWarning)
+        try:
+            return getpass.getpass(f"Value of {name}: ")
+        except getpass.GetPassWarning:
+            raise CommandError(
+                "this terminal shows what is typed; use standard input or --from-file"
+            ) from None
+        except EOFError:
+            return ""
