@@ -8,7 +8,7 @@ from typing import Any, get_args
 from modelyard.account.session import Action, Refused
 from modelyard.account.verdict import Ask, Case, Check, Result, days_between, ok, one_by_one, problem
 from modelyard.hardware.tables import yaml_table
-from modelyard.spec.environment import Cluster
+from modelyard.spec.cluster import Cluster
 
 _VERSIONS = Action("eks", "DescribeClusterVersions")
 _CLUSTER = Action("eks", "DescribeCluster")
