@@ -12,6 +12,8 @@ import boto3  # type: ignore[import-untyped]
 from botocore.loaders import create_loader  # type: ignore[import-untyped]
 from botocore.validate import validate_parameters  # type: ignore[import-untyped]
 
+from modelyard.releases import addon_version, addons
+
 ACCOUNT = "123456789012"
 """moto's."""
 _LOADER = create_loader()
@@ -102,10 +104,23 @@ def healthy(fake: FakeAccount, region: str) -> None:
             ]
         },
         "eks:ListAddons": no_cluster,
+        "eks:DescribeAddonVersions": offered(),
     }
     session = fake.session(region_name=region)
     session.client("ssm").put_parameter(Name="/cdk-bootstrap/hnb659fds/version", Value="28", Type="String")
     fake.asked.clear()
+
+
+def offered(**other: tuple[str, ...]) -> dict[str, Any]:
+    """Every add-on at the version that a deploy installs, but for `other` ones by name with `_` for `-`."""
+    versions: dict[str, tuple[str, ...]] = {name: (addon_version(name, "1.36"),) for name in addons()}
+    versions |= {name.replace("_", "-"): given for name, given in other.items()}
+    return {
+        "addons": [
+            {"addonName": name, "addonVersions": [{"addonVersion": each} for each in given]}
+            for name, given in versions.items()
+        ]
+    }
 
 
 def addon(

@@ -17,7 +17,7 @@ from botocore.exceptions import (  # type: ignore[import-untyped]
 from modelyard.account.preflight import CHECKS, policy
 from modelyard.account.session import Account, Action
 from tests.account.conftest import REGION, Project
-from tests.account.fake_account import ACCOUNT, Answer, Error, FakeAccount, addon, denied
+from tests.account.fake_account import ACCOUNT, Answer, Error, FakeAccount, addon, denied, offered
 
 P_ON_DEMAND = "L-417A185B"
 P5 = {"accelerator": "h100", "instanceTypes": ["p5.48xlarge"], "limit": 16}
@@ -362,6 +362,21 @@ class TestReservations:
         assert said in found["reason"]
         assert bool(found["fix"]) == (result == "problem")
 
+    def test_an_end_that_the_file_states_has_to_be_the_real_one(
+        self, project: Project, fake: FakeAccount
+    ) -> None:
+        fake.answers["ec2:DescribeCapacityReservations"] = reservation(EndDate=in_days(30))
+        stated = {"id": "cr-0f9e8d7c6b5a40312", "ends": f"{in_days(60):%Y-%m-%dT%H:%M:%SZ}"}
+        project.environment(pools={"p5": {**P5, "capacity": ["reserved"], "reservations": [stated]}})
+
+        found = project.results("reservations")["cr-0f9e8d7c6b5a40312"]
+
+        assert found["result"] == "problem"
+        assert f"reservations: [{{id: cr-0f9e8d7c6b5a40312, ends: {in_days(30):%Y-%m-%d}" in found["fix"]
+        right = stated | {"ends": f"{in_days(30):%Y-%m-%dT%H:%M:%SZ}"}
+        project.environment(pools={"p5": {**P5, "capacity": ["reserved"], "reservations": [right]}})
+        assert project.results("reservations")["cr-0f9e8d7c6b5a40312"]["result"] == "ok"
+
     def test_a_block_that_ends_leads_to_the_offers_of_the_next(
         self, project: Project, fake: FakeAccount
     ) -> None:
@@ -554,6 +569,21 @@ class TestKubernetes:
             assert "--addon-version v1.20.0" in found["fix"]
 
 
+class TestVersions:
+    def test_a_version_that_eks_withdrew_is_a_problem_with_the_newest_one(
+        self, project: Project, fake: FakeAccount
+    ) -> None:
+        newer = "v9.9.9-eksbuild.1"
+        fake.answers["eks:DescribeAddonVersions"] = offered(coredns=(newer,))
+
+        [found] = project.results("versions").values()
+
+        assert found["result"] == "problem"
+        assert f"cluster: {{addonVersions: {{coredns: {newer}}}}}" in found["fix"]
+        project.environment(cluster={"addonVersions": {"coredns": newer}})
+        assert [each["result"] for each in project.results("versions").values()] == ["ok"]
+
+
 class TestSubnets:
     def make(self, fake: FakeAccount, zone: str, cidr: str) -> None:
         client = fake.session(region_name=REGION).client("ec2")
@@ -582,6 +612,27 @@ class TestSubnets:
         self.make(fake, f"{REGION}c", "172.31.241.0/24")
 
         assert {each["result"] for each in project.results("subnets").values()} == {"ok"}
+
+
+class TestExistingSubnets:
+    def test_the_named_subnets_are_looked_at_and_have_to_be_in_the_named_vpc(
+        self, project: Project, fake: FakeAccount
+    ) -> None:
+        client = fake.session(region_name=REGION).client("ec2")
+        vpc = client.describe_vpcs()["Vpcs"][0]["VpcId"]
+        small = client.create_subnet(VpcId=vpc, CidrBlock="172.31.240.0/27", AvailabilityZone=f"{REGION}a")[
+            "Subnet"
+        ]["SubnetId"]
+        gone = "subnet-0123456789abcdef0"
+        subnets = {f"{REGION}a": small, f"{REGION}c": gone}
+
+        project.environment(network={"vpc": {"id": vpc, "privateSubnets": subnets}})
+        found = project.results("subnets")
+
+        assert "no such subnet" in found[gone]["reason"]
+        assert "27 free addresses, fewer than 64" in found[f"{small} in {REGION}a"]["reason"]
+        project.environment(network={"vpc": {"id": "vpc-0123456789abcdef0", "privateSubnets": subnets}})
+        assert f"the subnet is in {vpc}" in project.results("subnets")[small]["reason"]
 
 
 class TestBootstrap:

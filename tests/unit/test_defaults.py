@@ -105,6 +105,7 @@ ENVIRONMENT: dict[str, Any] = {
         "zonalShift": False,
         "compute": "karpenter",
         "nodeRepair": True,
+        "addonVersions": {},
         "publicAccessCidrs": (),
         "admins": (),
         "viewers": (),

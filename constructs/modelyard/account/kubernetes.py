@@ -8,6 +8,7 @@ from typing import Any, get_args
 from modelyard.account.session import Action, Refused
 from modelyard.account.verdict import Ask, Case, Check, Result, days_between, ok, one_by_one, problem
 from modelyard.hardware.tables import yaml_table
+from modelyard.releases import addons
 from modelyard.spec.cluster import Cluster
 
 _VERSIONS = Action("eks", "DescribeClusterVersions")
@@ -15,7 +16,6 @@ _CLUSTER = Action("eks", "DescribeCluster")
 _ADDONS = Action("eks", "ListAddons")
 _ADDON = Action("eks", "DescribeAddon")
 _ADDON_VERSIONS = Action("eks", "DescribeAddonVersions")
-_SUBNETS = Action("ec2", "DescribeSubnets")
 _STANDARD = "STANDARD_SUPPORT"
 _KNOWN: tuple[str, ...] = get_args(Cluster.model_fields["version"].annotation)
 _NEWER_RELEASE = f"this release of Modelyard knows {', '.join(_KNOWN)}: take a newer one"
@@ -154,40 +154,31 @@ def _addon(ask: Ask, case: Case, name: str) -> Result:
     return ok(name, facts)
 
 
-def _judge_subnets(ask: Ask, case: Case) -> Iterator[Result]:
-    environment = case.environment
-    cluster = environment.cluster_name
-    least = yaml_table("account.yaml")["subnets"]["leastFreeAddresses"]
-    tagged = [{"Name": "tag:karpenter.sh/discovery", "Values": [cluster]}]
-    subnets = ask(_SUBNETS, Filters=tagged)["Subnets"]
-    if not subnets:
-        yield ok(
-            cluster, f"no subnet has the tag karpenter.sh/discovery: {cluster} yet; `cdk deploy` makes them"
-        )
-        return
-    for subnet in sorted(subnets, key=lambda each: str(each["AvailabilityZone"])):
-        name = f"{subnet['SubnetId']} in {subnet['AvailabilityZone']}"
-        free = subnet["AvailableIpAddressCount"]
-        facts = f"{subnet['CidrBlock']} has {free} free addresses"
-        if free >= least:
-            yield ok(name, facts)
-        else:
-            yield problem(
-                name,
-                f"{facts}, fewer than {least}: each pod takes one, each node some",
-                f"aws ec2 associate-vpc-cidr-block --vpc-id {subnet['VpcId']} --cidr-block 100.64.0.0/16 "
-                f"--region {environment.region} # then a subnet in it with the tag karpenter.sh/discovery={cluster}",
-            )
-    bare = set(environment.availability_zones) - {subnet["AvailabilityZone"] for subnet in subnets}
-    for zone in sorted(bare):
+def _judge_versions(ask: Ask, case: Case) -> Iterator[Result]:
+    """Whether EKS has the versions that a deploy installs: it withdraws old builds."""
+    cluster = case.environment.cluster
+    offered = {
+        addon["addonName"]: [version["addonVersion"] for version in addon["addonVersions"]]
+        for addon in ask(_ADDON_VERSIONS, kubernetesVersion=cluster.version)["addons"]
+    }
+    missing = [name for name in addons() if cluster.addon_version(name) not in offered.get(name, ())]
+    for name in missing:
+        newest = offered.get(name, [])[:1]
         yield problem(
-            zone,
-            f"no subnet with the tag karpenter.sh/discovery: {cluster}, so Karpenter launches nothing there",
-            f"cdk deploy modelyard-{environment.name}-network -c env={case.env}",
+            name,
+            f"EKS does not offer {cluster.addon_version(name)} for Kubernetes {cluster.version}, which a deploy installs",
+            f"in {case.file}: cluster: {{addonVersions: {{{name}: {newest[0]}}}}}"
+            if newest
+            else f"aws eks describe-addon-versions --addon-name {name} --kubernetes-version {cluster.version} "
+            f"--region {case.environment.region}",
+        )
+    if not missing:
+        yield ok(
+            cluster.version, f"EKS offers all {len(addons())} add-ons at the versions that a deploy installs"
         )
 
 
 KUBERNETES = Check("kubernetes", (_VERSIONS,), _judge_version)
 CLUSTER = Check("cluster", (_CLUSTER,), _judge_cluster)
 ADDONS = Check("addons", (_ADDONS, _ADDON, _ADDON_VERSIONS), _judge_addons)
-SUBNETS = Check("subnets", (_SUBNETS,), _judge_subnets)
+VERSIONS = Check("versions", (_ADDON_VERSIONS,), _judge_versions)

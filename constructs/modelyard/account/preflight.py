@@ -6,13 +6,14 @@ from collections.abc import Iterator
 from dataclasses import replace
 from typing import Any
 
-from modelyard.account.kubernetes import ADDONS, CLUSTER, KUBERNETES, SUBNETS
+from modelyard.account.kubernetes import ADDONS, CLUSTER, KUBERNETES, VERSIONS
 from modelyard.account.offerings import OFFERINGS, SPOT
 from modelyard.account.quotas import QUOTAS
 from modelyard.account.reservations import RESERVATIONS
 from modelyard.account.secrets import SECRETS
 from modelyard.account.session import Account, Action, NoCredentials, Unanswered
 from modelyard.account.stores import BOOTSTRAP, CACHE
+from modelyard.account.subnets import SUBNETS
 from modelyard.account.verdict import Ask, Case, Check, Result, Verdict, ok, problem, unknown
 
 _IDENTITY = Action("sts", "GetCallerIdentity")
@@ -51,6 +52,7 @@ CHECKS = (
     KUBERNETES,
     CLUSTER,
     ADDONS,
+    VERSIONS,
     SUBNETS,
     BOOTSTRAP,
     CACHE,

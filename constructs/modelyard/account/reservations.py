@@ -71,6 +71,16 @@ def _reservation(ask: Ask, case: Case, pool: str, found: dict[str, dict[str, Any
         return ok(name, f"{facts}, without an end")
     left = days_between(case.now, end)
     facts += f", ends {_date(end)}, in {left} {'day' if left == 1 else 'days'}"
+    (stated,) = (each.ends for each in settings.reservations if each.id == name)
+    written = f"{{id: {name}, ends: {end:%Y-%m-%dT%H:%M:%SZ}}}"
+    if stated and abs((stated - end).total_seconds()) >= 60:
+        return problem(
+            name,
+            f"{facts}; {case.file} says {_date(stated)}",
+            f"in {case.file}: pools: {{{pool}: {{reservations: [{written}]}}}}",
+        )
+    if stated is None:
+        facts += f"; the plan knows it once it is written: {written}"
     if left >= yaml_table("account.yaml")["reservations"]["daysLeft"]:
         return ok(name, facts)
     after = (

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 
 from aws_cdk import aws_eks_v2 as eks
@@ -11,7 +11,6 @@ from aws_cdk import aws_iam as iam
 from constructs import Construct
 
 from modelyard.aws.pod_identity import PodIdentityRole
-from modelyard.releases import addon_version
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -20,7 +19,7 @@ class ClusterAddons:
 
     scope: Construct
     cluster_name: str
-    version: str  # Kubernetes minor
+    versions: Callable[[str], str]  # of an add-on by its name
 
     def before_nodes(self, *, prefix_delegation: bool = False) -> list[eks.CfnAddon]:
         """What a node needs to become Ready; all DaemonSets, so they are healthy with no node at all."""
@@ -90,7 +89,7 @@ class ClusterAddons:
             self.scope,
             construct_id,
             addon_name=name,
-            addon_version=addon_version(name, self.version),
+            addon_version=self.versions(name),
             cluster_name=self.cluster_name,
             configuration_values=json.dumps(configuration) if configuration else None,
             pod_identity_associations=list(identities) or None,

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 from typing import Final, Literal, cast
 
 from aws_cdk import RemovalPolicy
@@ -16,6 +17,7 @@ from modelyard.aws.addons import ClusterAddons
 from modelyard.aws.audit_log import AuditLog
 from modelyard.aws.encryption_key import EncryptionKey
 from modelyard.aws.system_nodes import SystemNodeGroup
+from modelyard.releases import addon_version
 
 AUTO_MODE_POOLS: Final = ("system", "general-purpose")
 """Pools that EKS keeps by itself: for its own components, and for whatever names no pool."""
@@ -65,6 +67,7 @@ class InferenceCluster(Construct):
         admins: Sequence[str] = (),  # ARNs of IAM roles or users
         viewers: Sequence[str] = (),
         teams: Mapping[str, TeamAccess] | None = None,
+        addon_versions: Callable[[str], str] | None = None,  # default: the tested ones
         system_instance_types: Sequence[str] = ("m7g.large", "m6g.large"),
         system_node_count: int = 2,
         prefix_delegation: bool = False,  # addresses in blocks of sixteen
@@ -143,7 +146,11 @@ class InferenceCluster(Construct):
         for team, access in (teams or {}).items():
             self._admit(team, access)
 
-        addons = ClusterAddons(scope=self, cluster_name=self.cluster.cluster_name, version=version)
+        addons = ClusterAddons(
+            scope=self,
+            cluster_name=self.cluster.cluster_name,
+            versions=addon_versions or partial(addon_version, kubernetes=version),
+        )
         if auto_mode:
             addons.in_every_mode(lustre=lustre)
             return

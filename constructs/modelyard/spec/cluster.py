@@ -6,6 +6,7 @@ from typing import Annotated, Literal
 
 from pydantic import Field, field_validator
 
+from modelyard.releases import addon_version, addons
 from modelyard.spec.document import DNS_LABEL, Document, ObjectName
 
 RoleArn = Annotated[str, Field(pattern=r"^arn:aws[a-z-]*:iam::\d{12}:(role|user)/.+$")]
@@ -51,6 +52,10 @@ class Cluster(Document):
     """Who launches nodes: Karpenter on a small node group of ours, or EKS Auto Mode; pools are the same."""
     node_repair: bool = True
     """Replace nodes whose accelerator or kubelet has failed for ten or thirty minutes; Auto Mode always does."""
+    addon_versions: dict[str, Annotated[str, Field(pattern=r"^v\d+\.\d+\.\d+-eksbuild\.\d+$")]] = Field(
+        default_factory=dict
+    )
+    """Versions of EKS add-ons that differ from the tested ones, such as `vpc-cni: v1.22.4-eksbuild.3`."""
     public_access_cidrs: tuple[Annotated[str, Field(pattern=r"^[0-9./]+$")], ...] = ()
     """Networks that may reach the API server over the internet; none means a private endpoint alone."""
     admins: tuple[RoleArn, ...] = ()
@@ -62,6 +67,17 @@ class Cluster(Document):
     general_nodes: GeneralNodes = GeneralNodes()
     log_retention_days: Literal[7, 14, 30, 60, 90, 180, 365] = 90
     """Retention of the control-plane and VPC flow logs."""
+
+    def addon_version(self, name: str) -> str:
+        """Version of the EKS add-on `name` that is installed."""
+        return self.addon_versions.get(name) or addon_version(name, self.version)
+
+    @field_validator("addon_versions")
+    @classmethod
+    def _known_addons(cls, value: dict[str, str]) -> dict[str, str]:
+        if unknown := sorted(set(value) - set(addons())):
+            raise ValueError(f"unknown add-on {', '.join(unknown)}; known are {', '.join(addons())}")
+        return value
 
     @property
     def auto_mode(self) -> bool:
