@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from typing import Any
 
 import aws_cdk as cdk
@@ -10,6 +11,7 @@ import pytest
 
 from modelyard.aws.karpenter import KarpenterController
 from tests.synth.conftest import Synthesis
+from tests.synth.karpenter_reference import REFERENCE, Statement
 
 
 def _statements(synthesis: Synthesis) -> dict[str, dict[str, Any]]:
@@ -27,27 +29,56 @@ def test_the_controller_has_six_policies_and_all_are_attached(each: Synthesis) -
     assert all(len(policy["Roles"]) == 1 for policy in policies)
 
 
-def test_every_statement_of_the_reference_template_is_there(prod: Synthesis) -> None:
-    assert _statements(prod).keys() == {
-        "AllowScopedEC2InstanceAccessActions",
-        "AllowScopedEC2LaunchTemplateAccessActions",
-        "AllowScopedEC2InstanceActionsWithTags",
-        "AllowScopedResourceCreationTagging",
-        "AllowScopedResourceTagging",
-        "AllowScopedDeletion",
-        "AllowPassingInstanceRole",
-        "AllowScopedInstanceProfileCreationActions",
-        "AllowScopedInstanceProfileTagActions",
-        "AllowScopedInstanceProfileActions",
-        "AllowAPIServerEndpointDiscovery",
-        "AllowInterruptionQueueActions",
-        "AllowZonalShiftStatusReadOnly",
-        "AllowRegionalReadActions",
-        "AllowSSMReadActions",
-        "AllowPricingReadActions",
-        "AllowUnscopedInstanceProfileListAction",
-        "AllowInstanceProfileReadActions",
-    }
+def _plain(value: Any, synthesis: Synthesis) -> Any:
+    """A resource or a condition's value without partition, region, account and the cluster's name."""
+    if isinstance(value, list):
+        return [_plain(each, synthesis) for each in value]
+    if isinstance(value, dict):
+        if "Fn::GetAtt" in value:
+            kind = synthesis.templates["Karpenter"]["Resources"][value["Fn::GetAtt"][0]]["Type"]
+            return {"AWS::IAM::Role": "the node role", "AWS::SQS::Queue": "the queue"}[kind]
+        value = "".join(part if isinstance(part, str) else "aws" for part in value["Fn::Join"][1])
+    if value == "us-east-2":
+        return "R"
+    text = re.sub(r"^arn:aws:[a-z0-9-]+:(us-east-2)?:(\d{12}|\*)?:", "", value)
+    return text.replace(f"modelyard-{synthesis.name}", "C")
+
+
+def _as_statement(statement: dict[str, Any], synthesis: Synthesis) -> Statement:
+    def listed(value: Any) -> list[Any]:
+        return value if isinstance(value, list) else [value]
+
+    return Statement(
+        set(listed(statement["Action"])),
+        {_plain(each, synthesis) for each in listed(statement["Resource"])},
+        {
+            (operator, _plain(key, synthesis)): _plain(wanted, synthesis)
+            for operator, pairs in statement.get("Condition", {}).items()
+            for key, wanted in pairs.items()
+        },
+    )
+
+
+def test_the_controllers_policy_is_the_reference_template_action_by_action(each: Synthesis) -> None:
+    ours = {sid: _as_statement(statement, each) for sid, statement in _statements(each).items()}
+
+    assert ours == REFERENCE
+
+
+@pytest.mark.parametrize(
+    ("sid", "change"),
+    [
+        ("AllowScopedDeletion", {"Action": ["ec2:TerminateInstances", "ec2:StopInstances"]}),
+        ("AllowScopedDeletion", {"Condition": {}}),
+        ("AllowPricingReadActions", {"Action": "pricing:*"}),
+        ("AllowSSMReadActions", {"Resource": "*"}),
+        ("AllowRegionalReadActions", {"Condition": {"StringEquals": {"aws:RequestedRegion": "eu-west-1"}}}),
+    ],
+)
+def test_a_planted_difference_is_seen(sid: str, change: dict[str, Any], prod: Synthesis) -> None:
+    planted = _statements(prod)[sid] | change
+
+    assert _as_statement(planted, prod) != REFERENCE[sid]
 
 
 @pytest.mark.parametrize(
