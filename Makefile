@@ -60,6 +60,7 @@ mutants: install ## Take safety lines out of the rendered objects one by one, an
 bench: install ## Measure what the commands cost
 	@$(RUN) python .ci/bench.py
 	@$(RUN) env PYTHONPATH=. python .ci/bench_render.py
+	@$(RUN) env PYTHONPATH=. python .ci/bench_synth.py
 
 .PHONY: engine-table
 engine-table: install ## Print the table of flags of the installed vLLM (make contract installs it)

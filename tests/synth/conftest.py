@@ -57,14 +57,15 @@ def environment_file(name: str, folder: Path = ROOT / "environments") -> dict[st
 def synthesise(tmp_path_factory: pytest.TempPathFactory) -> Callable[[str, dict[str, Any]], Synthesis]:
     """Build a platform with the pinned feature flags and no built-in validation."""
 
-    def build(name: str, data: dict[str, Any]) -> Synthesis:
+    def build(name: str, data: dict[str, Any], tree: Path | None = None) -> Synthesis:
         import aws_cdk as cdk
 
         from infra.platform import add_platform
         from modelyard.spec import Environment
 
-        tree = tmp_path_factory.mktemp("tree")
-        (tree / "kustomization.yaml").write_text("resources: []\n")
+        if tree is None:
+            tree = tmp_path_factory.mktemp("tree")
+            (tree / "kustomization.yaml").write_text("resources: []\n")
         folder = tmp_path_factory.mktemp(name)
         flags = json.loads((ROOT / "cdk.json").read_text())["context"]
         app = cdk.App(outdir=str(folder), context=flags, builtin_cloud_formation_validation=False)

@@ -1,0 +1,94 @@
+"""What synthesis costs by the number of models: CPU seconds of the stacks of one environment, planning and rendering
+excluded, the median of three fresh processes. `bench_synth.py COUNT` is one such run.
+
+Manifests travel as an asset, never inside a template, so that the stacks know nothing of models: the ratio should be 1,
+but for the files of the asset, which are read once.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import statistics
+import subprocess
+import sys
+import tempfile
+from pathlib import Path
+
+SIZES = (1, 30, 300)
+RUNS = 3
+ROOT = Path(__file__).parents[1]
+
+
+def run(count: int) -> float:
+    """CPU seconds, those of jsii's Node included."""
+    import aws_cdk as cdk
+
+    from infra.platform import add_platform
+    from modelyard.spec import load_environment
+
+    settings, _, findings = load_environment(ROOT / "environments" / "prod.yaml")
+    assert settings is not None, findings
+    with tempfile.TemporaryDirectory() as scratch:
+        tree = Path(scratch) / "tree"
+        for number in range(count):
+            folder = tree / "models" / f"model-{number}"
+            folder.mkdir(parents=True)
+            for part in range(11):  # what a model renders to
+                (folder / f"object-{part}.yaml").write_text(f"# {number} {part}\n" * 40, encoding="utf-8")
+        flags = json.loads((ROOT / "cdk.json").read_text(encoding="utf-8"))["context"]
+        before = cpu()
+        app = cdk.App(
+            outdir=str(Path(scratch) / "out"), context=flags, builtin_cloud_formation_validation=False
+        )
+        add_platform(app, settings, tree=tree)
+        app.synth()
+        return cpu() - before
+
+
+def cpu() -> float:
+    """Of this process and of all below it: jsii's Node still runs, and is a child of its launcher."""
+    ticks = os.sysconf("SC_CLK_TCK")
+    used: dict[int, float] = {}
+    parents: dict[int, int] = {}
+    for stat in Path("/proc").glob("[0-9]*/stat"):
+        try:
+            fields = stat.read_text().rpartition(")")[2].split()
+        except OSError:  # it has ended
+            continue
+        process = int(stat.parent.name)
+        parents[process], used[process] = int(fields[1]), (int(fields[11]) + int(fields[12])) / ticks
+    return sum(seconds for process, seconds in used.items() if _below(process, os.getpid(), parents))
+
+
+def _below(process: int, ancestor: int, parents: dict[int, int]) -> bool:
+    while process:
+        if process == ancestor:
+            return True
+        process = parents.get(process, 0)
+    return False
+
+
+def main() -> None:
+    if len(sys.argv) > 1:
+        print(run(int(sys.argv[1])))
+        return
+    seconds = {}
+    for count in SIZES:
+        answers = [
+            float(
+                subprocess.run(
+                    [sys.executable, __file__, str(count)], capture_output=True, text=True, check=True
+                ).stdout
+            )
+            for _ in range(RUNS)
+        ]
+        seconds[count] = statistics.median(answers)
+    print(f"\n{'CPU s':>6} {'models':>7}  synthesis of prod's stacks, median of {RUNS} runs")
+    for count, value in seconds.items():
+        print(f"{value:6.2f} {count:7}")
+    print(f"{SIZES[-1]} models cost {seconds[SIZES[-1]] / seconds[SIZES[0]]:.2f} of {SIZES[0]}")
+
+
+if __name__ == "__main__":
+    main()
