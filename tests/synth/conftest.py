@@ -53,6 +53,17 @@ def environment_file(name: str, folder: Path = ROOT / "environments") -> dict[st
     return settings.model_dump(mode="json")
 
 
+def stacks_of(name: str) -> set[str]:
+    """The stacks that a shipped environment has, by what its file says."""
+    data = environment_file(name)
+    stacks = {"Network", "Cluster", "Karpenter", "ModelCache", "Secrets", "Delivery"}
+    return (
+        stacks
+        | ({"Metrics"} if data["monitoring"]["managed"] else set())
+        | ({"Cost"} if data["cost"]["emails"] else set())
+    )
+
+
 @pytest.fixture(scope="session")
 def synthesise(tmp_path_factory: pytest.TempPathFactory) -> Callable[[str, dict[str, Any]], Synthesis]:
     """Build a platform with the pinned feature flags and no built-in validation."""

@@ -125,7 +125,7 @@ def test_networking_comes_before_the_nodes_and_the_rest_after(each: Synthesis) -
 def test_network_policies_are_enforced(each: Synthesis) -> None:
     values = json.loads(_addons(each)["vpc-cni"]["Properties"]["ConfigurationValues"])
 
-    assert values == {"enableNetworkPolicy": "true"}
+    assert values["enableNetworkPolicy"] == "true"
 
 
 def test_addons_replace_what_is_in_their_way_and_leave_nothing(each: Synthesis) -> None:

@@ -50,16 +50,23 @@ def test_refuses_clear_text_and_never_honours_root(each: Synthesis) -> None:
     assert "elasticfilesystem:ClientRootAccess" not in allow["Action"]
 
 
-def test_weights_are_not_backed_up_because_they_can_be_downloaded_again(each: Synthesis) -> None:
-    cache = each.only("ModelCache", "AWS::EFS::FileSystem")
+def test_what_is_kept_is_backed_up_unless_the_environment_says_otherwise(
+    dev: Synthesis, prod: Synthesis, synthesise: Callable[[str, dict[str, Any]], Synthesis]
+) -> None:
+    def status(made: Synthesis) -> str:
+        cache = made.only("ModelCache", "AWS::EFS::FileSystem")
+        return str(cache.get("BackupPolicy", {"Status": "DISABLED"})["Status"])
 
-    assert cache.get("BackupPolicy", {"Status": "DISABLED"}) == {"Status": "DISABLED"}
+    assert (status(prod), status(dev)) == ("ENABLED", "DISABLED")
+    without = environment_file("prod")
+    without["cache"]["backups"] = False
+    assert status(synthesise("prod", without)) == "DISABLED"
 
 
 def test_a_file_system_of_your_own_takes_the_place_of_the_stack(
     synthesise: Callable[[str, dict[str, Any]], Synthesis],
 ) -> None:
-    data = environment_file("local")
+    data = environment_file("dev")
     data["cache"] = {"fileSystemId": "fs-0123456789abcdef0", "accessPointId": "fsap-0123456789abcdef0"}
 
     own = synthesise("own-cache", data)

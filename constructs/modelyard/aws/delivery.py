@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import tempfile
 from pathlib import Path
 
 from aws_cdk import Duration, RemovalPolicy
@@ -10,6 +11,7 @@ from aws_cdk import aws_s3_deployment as s3_deployment
 from constructs import Construct
 
 from modelyard.aws.audit_log import AuditLog
+from modelyard.aws.tree_archive import archive
 
 
 class Delivery(Construct):
@@ -49,16 +51,17 @@ class Delivery(Construct):
             # A bucket with versions in it has to be emptied before it can be deleted: see docs/adr/0003.
             removal_policy=removal_policy,
         )
-        self.upload = s3_deployment.BucketDeployment(
-            self,
-            "Upload",
-            destination_bucket=self.bucket,
-            sources=[s3_deployment.Source.asset(str(tree))],
-            prune=True,
-            # What was delivered stays delivered when only this resource goes.
-            retain_on_delete=True,
-            memory_limit=256,
-            log_group=AuditLog(
-                self, "UploadLog", retention_days=log_retention_days, removal_policy=removal_policy
-            ),
-        )
+        with tempfile.TemporaryDirectory() as scratch:  # CDK takes its copy at once
+            self.upload = s3_deployment.BucketDeployment(
+                self,
+                "Upload",
+                destination_bucket=self.bucket,
+                sources=[s3_deployment.Source.asset(str(archive(tree, Path(scratch) / "tree.zip")))],
+                prune=True,
+                # What was delivered stays delivered when only this resource goes.
+                retain_on_delete=True,
+                memory_limit=256,
+                log_group=AuditLog(
+                    self, "UploadLog", retention_days=log_retention_days, removal_policy=removal_policy
+                ),
+            )

@@ -33,7 +33,11 @@ def node_findings(items: list[Manifest]) -> Iterator[Finding]:
     for item in items:
         if item["kind"] == "EC2NodeClass":
             yield from _class_findings(item, settled=named(item)[1] in settled)
-    growing = {scaled(item) for item in items if item["kind"] == "ScaledObject"}
+    growing = {
+        scaled(item)
+        for item in items
+        if item["kind"] == "ScaledObject" and item["spec"].get("maxReplicaCount", 2) > 1
+    }
     for server in filter(is_server, items):
         if server["spec"].get("replicas", 1) > 1 or reference(server) in growing:
             stated = (at(server, "metadata.annotations") or {}).get(AVAILABILITY)
