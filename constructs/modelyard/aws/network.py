@@ -95,9 +95,9 @@ class InferenceNetwork(Construct):
         # Free, and the way of image layers and model weights: through a NAT they would cost per gigabyte.
         self.vpc.add_gateway_endpoint("S3", service=ec2.GatewayVpcEndpointAwsService.S3)
         if interface_endpoints:
-            self._add_interface_endpoints()
+            self._add_interface_endpoints(cidr)
 
-    def _add_interface_endpoints(self) -> None:
+    def _add_interface_endpoints(self, cidr: str) -> None:
         group = ec2.SecurityGroup(
             self,
             "Endpoints",
@@ -105,9 +105,8 @@ class InferenceNetwork(Construct):
             description="AWS APIs, from inside the VPC",
             allow_all_outbound=False,
         )
-        group.add_ingress_rule(
-            ec2.Peer.ipv4(self.vpc.vpc_cidr_block), ec2.Port.tcp(443), "HTTPS from the VPC"
-        )
+        # The literal: a checker of templates cannot judge a range that only CloudFormation knows.
+        group.add_ingress_rule(ec2.Peer.ipv4(cidr), ec2.Port.tcp(443), "HTTPS from the VPC")
         for name, service in _INTERFACE_ENDPOINTS.items():
             self.vpc.add_interface_endpoint(
                 name,
