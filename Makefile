@@ -69,9 +69,13 @@ engine-table: install ## Print the table of flags of the installed vLLM (make co
 accuracy: install ## Hold the memory model against start-up logs of real engines
 	@$(RUN) python -m tests.accuracy.evaluate
 
+.PHONY: controls
+controls: install ## Hold the templates of every environment against cdk-nag, cfn-guard, cfn-lint, checkov and our rules
+	@$(RUN) env PYTHONPATH=. python -m infra.controls
+
 .PHONY: synth
-synth: install ## Synthesise ENV without credentials: make synth ENV=prod
-	@$(RUN) cdk synth -q -c env=$(ENV)
+synth: install ## Synthesise ENV without credentials, with the checkers of `make controls` as plugins: make synth ENV=prod
+	@$(RUN) cdk synth -q -c env=$(ENV) -c controls=true
 
 .PHONY: clean
 clean: ## Remove everything that was installed or built here
