@@ -77,6 +77,19 @@ controls: install ## Hold the templates of every environment against cdk-nag, cf
 synth: install ## Synthesise ENV without credentials, with the checkers of `make controls` as plugins: make synth ENV=prod
 	@$(RUN) cdk synth -q -c env=$(ENV) -c controls=true
 
+.PHONY: synth-pipeline
+synth-pipeline: install ## Synthesise the pipeline of pipeline.yaml with all its environments, and the checkers as plugins
+	@$(RUN) cdk synth -q -c pipeline=true -c controls=true
+
+.PHONY: deploy
+deploy: install ## Deploy ENV with the credentials of the shell: make deploy ENV=dev
+	@$(RUN) cdk deploy --all -c env=$(ENV) --require-approval never
+
+.PHONY: smoke
+smoke: install ## Look from outside whether ENV stands as it was deployed: make smoke ENV=dev
+	@$(RUN) modelyard render --env $(ENV)
+	@$(RUN) modelyard verify --env $(ENV)
+
 .PHONY: clean
 clean: ## Remove everything that was installed or built here
 	rm -rf .venv .venv-localcloud .venv-scanners .venv-vllm .venv-llama .tools node_modules dist cdk.out .mypy_cache .ruff_cache .pytest_cache

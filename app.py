@@ -1,7 +1,8 @@
 """Composition root: one environment, its plan, the rendered tree and the stacks.
 
 `cdk deploy --all -c env=prod` takes `environments/prod.yaml`; without a context it is `local`. With `-c controls=true` the
-synthesis fails on what cdk-nag, cfn-guard or the rules of `infra/controls` find.
+synthesis fails on what cdk-nag, cfn-guard or the rules of `infra/controls` find. `-c pipeline=true` is the pipeline of
+`pipeline.yaml` instead, with all its environments; `-c github=true` adds the role of the GitHub workflow to one.
 """
 
 from __future__ import annotations
@@ -12,9 +13,13 @@ from pathlib import Path
 import aws_cdk as cdk
 
 from charts import RenderError, render
+from infra.github import GitHubStack
+from infra.pipeline import PipelineStack
 from infra.platform import add_platform
 from modelyard.cli.workspace import ENVIRONMENTS, MODELS, open_workspace
-from modelyard.spec import Environment
+from modelyard.spec import Environment, Pipeline, load_pipeline
+
+PIPELINE = Path("pipeline.yaml")
 
 
 def rendered(name: str) -> tuple[Environment, Path] | None:
@@ -36,19 +41,50 @@ def rendered(name: str) -> tuple[Environment, Path] | None:
     return planned.environment, tree
 
 
+def add_environment(app: cdk.App, name: str) -> bool:
+    delivered = rendered(name)
+    if delivered is None:
+        return False
+    environment, tree = delivered
+    add_platform(app, environment, tree=tree)
+    if asked_for(app, "github") and (pipeline := readable_pipeline()):
+        GitHubStack(app, "GitHub", settings=environment, pipeline=pipeline)
+    return True
+
+
+def add_pipeline(app: cdk.App) -> bool:
+    pipeline = readable_pipeline()
+    if pipeline is None:
+        return False
+    delivered = [rendered(stage.environment) for stage in pipeline.stages]
+    ready = [each for each in delivered if each is not None]
+    if len(ready) < len(delivered):
+        return False
+    PipelineStack(app, "Pipeline", pipeline=pipeline, environments=ready)
+    return True
+
+
+def readable_pipeline() -> Pipeline | None:
+    pipeline, _, findings = load_pipeline(PIPELINE)
+    for finding in findings:
+        print(finding, file=sys.stderr)
+    return pipeline
+
+
+def asked_for(app: cdk.App, switch: str) -> bool:
+    return str(app.node.try_get_context(switch)).lower() == "true"
+
+
 def main() -> int:
     app = cdk.App()
-    delivered = rendered(app.node.try_get_context("env") or "local")
-    if delivered is None:
+    name = app.node.try_get_context("env") or "local"
+    if not (add_pipeline(app) if asked_for(app, "pipeline") else add_environment(app, name)):
         return 1
-    environment, tree = delivered
-    stacks = add_platform(app, environment, tree=tree)
-    if app.node.try_get_context("controls") == "true":
+    if asked_for(app, "controls"):
         # Beside the library: an app that does not ask for the checkers runs without them being installed.
-        from infra.controls.plugins import acknowledge, add_plugins
+        from infra.controls.plugins import add_controls
 
-        acknowledge(stacks, disposable=environment.removal == "destroy")
-        add_plugins(app)
+        add_controls(app)
     app.synth()
     return 0
 

@@ -326,7 +326,56 @@ ENVIRONMENT: Final = (
 )
 """For the stacks of an environment."""
 
-ACKNOWLEDGEMENTS: Final[tuple[Acknowledgement, ...]] = ENVIRONMENT
+PIPELINE: Final = (
+    Acknowledgement(
+        "cdk-nag",
+        ("AwsSolutions-S1",),
+        "Pipeline/Artifacts/*",
+        "the roles of one pipeline reach it, and CodePipeline keeps a record of every execution and its artifacts",
+    ),
+    Acknowledgement(
+        "cfn-guard",
+        ("s3_bucket_logging_enabled_check",),
+        "Pipeline/Artifacts/*",
+        "the roles of one pipeline reach it, and CodePipeline keeps a record of every execution and its artifacts",
+    ),
+    Acknowledgement(
+        "checkov",
+        ("CKV_AWS_18",),
+        "Pipeline/Artifacts/*",
+        "the roles of one pipeline reach it, and CodePipeline keeps a record of every execution and its artifacts",
+    ),
+    Acknowledgement(
+        "cfn-guard",
+        ("s3_event_notifications_enabled_check",),
+        "Pipeline/Artifacts/*",
+        "CodePipeline reads what it has written itself; nothing waits for an event",
+    ),
+    Acknowledgement(
+        "cfn-guard",
+        ("s3_bucket_object_lock_enabled_check",),
+        "Pipeline/Artifacts/*",
+        "artifacts are made again from the commit; they leave after 90 days",
+    ),
+    Acknowledgement(
+        "cdk-nag",
+        _wild("<Artifacts82DD59A1.Arn>/*"),
+        "Pipeline/Pipeline/*/DefaultPolicy/Resource",
+        "objects of one named bucket, whose keys CodePipeline makes up for each execution",
+    ),
+    Acknowledgement(
+        "cdk-nag",
+        _wild(
+            "arn:aws:cloudformation:{region}:{account}:stack/CDKToolkit/*",
+            "arn:aws:cloudformation:{region}:{account}:stack/modelyard-pipeline/*",
+        ),
+        "Pipeline/Pipeline/UpdatePipeline/SelfMutation/*",
+        "two stacks by name; CloudFormation appends an id that nobody knows before it makes them",
+    ),
+)
+"""For the stack of the pipeline."""
+
+ACKNOWLEDGEMENTS: Final[tuple[Acknowledgement, ...]] = (*ENVIRONMENT, *PIPELINE)
 
 
 @dataclass(frozen=True)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from fnmatch import fnmatchcase
 from pathlib import Path
 from typing import Any, Final, cast
@@ -16,6 +16,7 @@ from cdklabs.cdk_validator_cfnguard import CfnGuardValidator
 from infra.controls.acknowledgements import ACKNOWLEDGEMENTS, Place
 from infra.controls.template_rules import RULES, broken_rules
 from infra.controls.violation import Checker, Violation
+from infra.environment_stack import EnvironmentStack
 
 PLUGINS: Final[dict[str, Checker]] = {
     "AwsSolutions": "cdk-nag",
@@ -67,8 +68,9 @@ class TemplateRules:
         return cdk.PolicyValidationPluginReport(success=not violations, violations=violations)
 
 
-def add_plugins(app: cdk.App) -> None:
-    """Have `app` fail its synthesis on what cdk-nag, cfn-guard or our own rules find."""
+def add_controls(app: cdk.App) -> None:
+    """Have `app` fail its synthesis on what cdk-nag, cfn-guard or our own rules find, unless it is accepted."""
+    _acknowledge([child for child in app.node.find_all() if isinstance(child, cdk.Stack)])
     cdk.Validations.of(app).add_plugins(
         AwsSolutionsChecks(),
         cast(cdk.IPolicyValidationPlugin, CfnGuardValidator(disabled_rules=list(BROKEN_GUARD_RULES))),
@@ -76,18 +78,29 @@ def add_plugins(app: cdk.App) -> None:
     )
 
 
-def acknowledge(stacks: Iterable[cdk.Stack], *, disposable: bool) -> None:
+def place_of(stack: cdk.Stack) -> Place:
+    disposable = isinstance(stack, EnvironmentStack) and stack.settings.removal == "destroy"
+    return Place(stack.account, stack.region, disposable)
+
+
+def _acknowledge(stacks: Sequence[cdk.Stack]) -> None:
     """Write every acknowledgement onto the constructs that it is about."""
     names = {checker: plugin for plugin, checker in PLUGINS.items()}
+    everywhere = [stack.node.path for stack in stacks]
     for stack in stacks:
-        place = Place(stack.account, stack.region, disposable)
-        paths = {path_in_stack(stack, child): child for child in stack.node.find_all()}
+        place = place_of(stack)
+        within = tuple(f"{path}/" for path in everywhere if path.startswith(f"{stack.node.path}/"))
+        children = {
+            path_in_stack(stack, child): child
+            for child in stack.node.find_all()
+            if not f"{child.node.path}/".startswith(within)  # a stack of a stage: it has its own turn
+        }
         for each in ACKNOWLEDGEMENTS:
             if each.checker not in names:
                 continue
-            for path in (path for path in paths if fnmatchcase(path, each.path)):
+            for path in (path for path in children if fnmatchcase(path, each.path)):
                 for rule in each.rules_in(place):
-                    cdk.Validations.of(paths[path]).acknowledge(
+                    cdk.Validations.of(children[path]).acknowledge(
                         cdk.Acknowledgment(id=f"{names[each.checker]}::{rule}", reason=each.reason)
                     )
 
@@ -125,7 +138,8 @@ def _violations(
     for violation in reported:
         for construct in violation["violatingConstructs"]:
             path: str = construct["constructPath"]
-            stack = next(each for each in stacks if path == each or path.startswith(f"{each}/"))
+            # The stacks of a pipeline lie within the pipeline's: the nearest one is meant.
+            stack = max((each for each in stacks if f"{path}/".startswith(f"{each}/")), key=len)
             outside = stack.removesuffix(stack.rpartition("/")[2])
             message = violation["description"].splitlines()[0]
             yield Violation(checker, violation["ruleName"], path.removeprefix(outside), message)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -11,11 +11,13 @@ from typing import Any
 import aws_cdk as cdk
 
 from infra.controls.acknowledgements import ACKNOWLEDGEMENTS, Acknowledgement, Place, Verdict, judge
-from infra.controls.plugins import acknowledge, add_plugins, read_report
+from infra.controls.plugins import add_controls, place_of, read_report
 from infra.controls.scanners import StackTemplate, cfn_lint_violations, checkov_violations, templates_of
 from infra.controls.violation import Violation
+from infra.github import GitHubStack
+from infra.pipeline import PipelineStack
 from infra.platform import add_platform
-from modelyard.spec import load_environment
+from modelyard.spec import Environment, Pipeline, load_environment, load_pipeline
 
 CHECKOV = Path(".venv-scanners") / "bin" / "checkov"
 
@@ -39,17 +41,19 @@ class Survey:
 
 @dataclass(frozen=True)
 class Assembled:
-    """An app with the plugins in it, synthesised whatever they found."""
+    """An app with the plugins in it, synthesised whatever they found. `stacks`: those that are looked at here."""
 
     name: str
     place: Place
     folder: Path
+    stacks: tuple[str, ...]
 
 
 def shipped_apps(root: Path, folder: Path) -> list[Assembled]:
-    """Every app of this repository."""
+    """Every app of this repository: each environment, with the role of its workflow, and the pipeline."""
     environments = sorted(file.stem for file in (root / "environments").glob("*.yaml"))
-    return [assemble(root, name, folder / name) for name in environments]
+    apps = [assemble(root, name, folder / name) for name in environments]
+    return [*apps, assemble_pipeline(root, folder / "pipeline")]
 
 
 def assemble(
@@ -61,17 +65,35 @@ def assemble(
     change: Callable[[cdk.App], None] = lambda app: None,
 ) -> Assembled:
     """Synthesise an environment as it is shipped, or as `change` leaves it."""
-    settings, _, findings = load_environment(root / "environments" / f"{environment}.yaml")
+    settings = read_environment(root, environment)
+    app = new_app(root, folder / "cdk.out")
+    stacks: list[cdk.Stack] = [*add_platform(app, settings, tree=_some_tree(folder))]
+    stacks.append(GitHubStack(app, "GitHub", settings=settings, pipeline=read_pipeline(root)))
+    change(app)
+    return _synthesised(app, name or environment, stacks, folder / "cdk.out")
+
+
+def assemble_pipeline(root: Path, folder: Path) -> Assembled:
+    """Synthesise the pipeline with its stages. Their stacks are those of the environments, and looked at there."""
+    pipeline, tree = read_pipeline(root), _some_tree(folder)
+    stages = [(read_environment(root, stage.environment), tree) for stage in pipeline.stages]
+    app = new_app(root, folder / "cdk.out")
+    stack = PipelineStack(app, "Pipeline", pipeline=pipeline, environments=stages)
+    return _synthesised(app, "pipeline", [stack], folder / "cdk.out")
+
+
+def read_environment(root: Path, name: str) -> Environment:
+    settings, _, findings = load_environment(root / "environments" / f"{name}.yaml")
     if settings is None:
         raise ValueError("\n".join(str(finding) for finding in findings))
-    app = new_app(root, folder / "cdk.out")
-    stacks = add_platform(app, settings, tree=_some_tree(folder))
-    change(app)
-    disposable = settings.removal == "destroy"
-    synthesise(app, stacks, disposable=disposable)
-    return Assembled(
-        name or environment, Place(settings.account, settings.region, disposable), folder / "cdk.out"
-    )
+    return settings
+
+
+def read_pipeline(root: Path) -> Pipeline:
+    pipeline, _, findings = load_pipeline(root / "pipeline.yaml")
+    if pipeline is None:
+        raise ValueError("\n".join(str(finding) for finding in findings))
+    return pipeline
 
 
 def new_app(root: Path, out: Path) -> cdk.App:
@@ -80,30 +102,37 @@ def new_app(root: Path, out: Path) -> cdk.App:
     return cdk.App(outdir=str(out), context=flags)
 
 
-def synthesise(app: cdk.App, stacks: Iterable[cdk.Stack], *, disposable: bool) -> None:
-    acknowledge(stacks, disposable=disposable)
-    add_plugins(app)
+def _synthesised(app: cdk.App, name: str, stacks: Sequence[cdk.Stack], out: Path) -> Assembled:
+    add_controls(app)
     try:
         app.synth()
     except RuntimeError as refused:  # the assembly is complete; the report says what was found
         if "ValidationFailed" not in str(refused):
             raise
+    return Assembled(name, place_of(stacks[0]), out, tuple(stack.node.path for stack in stacks))
 
 
 def survey(assembled: Iterable[Assembled], *, checkov: Path, workspace: Path) -> list[Survey]:
     """Hold all of `assembled` against every checker."""
     apps = list(assembled)
-    templates = {each.name: templates_of(each.folder) for each in apps}
+    templates = {
+        app.name: [each for each in templates_of(app.folder) if each.construct in app.stacks] for app in apps
+    }
     scanned = checkov_violations(templates, command=checkov, workspace=workspace)
     surveys = []
-    for each in apps:
-        stacks = [template.construct for template in templates[each.name]]
-        refused, acknowledged = read_report(each.folder, stacks)
+    for app in apps:
+        refused, acknowledged = read_report(app.folder, [each.construct for each in templates_of(app.folder)])
         # The built-in validation runs in every synthesis; what it may say is acknowledged beside the construct.
         plugins = [*refused, *(found for found in acknowledged if found.checker != "cfn-validate")]
-        found = {*plugins, *cfn_lint_violations(templates[each.name]), *scanned[each.name]}
+        names = {each.stack for each in templates[app.name]}
+        here = {found for found in plugins if found.path.partition("/")[0] in names}
+        found = {
+            *here,
+            *cfn_lint_violations(templates[app.name], region=app.place.region),
+            *scanned[app.name],
+        }
         surveys.append(
-            Survey(each.name, each.place, tuple(templates[each.name]), frozenset(refused), frozenset(found))
+            Survey(app.name, app.place, tuple(templates[app.name]), frozenset(refused), frozenset(found))
         )
     return surveys
 

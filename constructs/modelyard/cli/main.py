@@ -24,6 +24,7 @@ from modelyard.cli import (
     size,
     smoke,
     validate,
+    verify,
 )
 from modelyard.cli.workspace import CommandError
 
@@ -37,7 +38,20 @@ app = typer.Typer(
     pretty_exceptions_enable=False,
     context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 110},
 )
-for module in (validate, plan, checklist, render, explain, estimate, size, catalog, schema, smoke, bench):
+for module in (
+    validate,
+    plan,
+    checklist,
+    render,
+    explain,
+    estimate,
+    size,
+    catalog,
+    schema,
+    smoke,
+    bench,
+    verify,
+):
     module.register(app)
 
 
