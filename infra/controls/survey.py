@@ -19,6 +19,7 @@ from infra.pipeline import PipelineStack
 from infra.platform import add_platform
 from modelyard.spec import Environment, Pipeline, load_environment, load_pipeline
 
+PIPELINE = "pipeline"
 CHECKOV = Path(".venv-scanners") / "bin" / "checkov"
 
 
@@ -49,11 +50,15 @@ class Assembled:
     stacks: tuple[str, ...]
 
 
-def shipped_apps(root: Path, folder: Path) -> list[Assembled]:
+def shipped_apps(root: Path, folder: Path, wanted: Sequence[str] = ()) -> list[Assembled]:
     """Every app of this repository: each environment, with the role of its workflow, and the pipeline."""
     environments = sorted(file.stem for file in (root / "environments").glob("*.yaml"))
-    apps = [assemble(root, name, folder / name) for name in environments]
-    return [*apps, assemble_pipeline(root, folder / "pipeline")]
+    if unknown := set(wanted) - {*environments, PIPELINE}:
+        raise SystemExit(
+            f"no app {', '.join(sorted(unknown))}; there are {', '.join([*environments, PIPELINE])}"
+        )
+    apps = [assemble(root, name, folder / name) for name in environments if not wanted or name in wanted]
+    return apps if wanted and PIPELINE not in wanted else [*apps, assemble_pipeline(root, folder / PIPELINE)]
 
 
 def assemble(
@@ -79,7 +84,7 @@ def assemble_pipeline(root: Path, folder: Path) -> Assembled:
     stages = [(read_environment(root, stage.environment), tree) for stage in pipeline.stages]
     app = new_app(root, folder / "cdk.out")
     stack = PipelineStack(app, "Pipeline", pipeline=pipeline, environments=stages)
-    return _synthesised(app, "pipeline", [stack], folder / "cdk.out")
+    return _synthesised(app, PIPELINE, [stack], folder / "cdk.out")
 
 
 def read_environment(root: Path, name: str) -> Environment:
@@ -96,10 +101,10 @@ def read_pipeline(root: Path) -> Pipeline:
     return pipeline
 
 
-def new_app(root: Path, out: Path) -> cdk.App:
-    """An app with the feature flags that the command line takes from `cdk.json`."""
+def new_app(root: Path, out: Path, *, validate: bool = True) -> cdk.App:
+    """An app with the feature flags that the command line takes from `cdk.json`, with CDK's own validation or without."""
     flags: dict[str, Any] = json.loads((root / "cdk.json").read_text(encoding="utf-8"))["context"]
-    return cdk.App(outdir=str(out), context=flags)
+    return cdk.App(outdir=str(out), context=flags, builtin_cloud_formation_validation=validate)
 
 
 def _synthesised(app: cdk.App, name: str, stacks: Sequence[cdk.Stack], out: Path) -> Assembled:

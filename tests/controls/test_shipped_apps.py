@@ -8,7 +8,7 @@ import pytest
 
 from tests.controls.conftest import ROOT, Surveys
 
-APPS = ["dev", "local", "prod", "staging"]
+APPS = ["dev", "local", "pipeline", "prod", "staging"]
 
 
 def test_no_app_is_left_out(surveys: Surveys) -> None:

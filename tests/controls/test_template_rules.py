@@ -76,7 +76,9 @@ CHANGES: list[tuple[str, str, Callable[[Template], Any]]] = [
     (
         "security-group-open",
         "ModelCache",
-        lambda t: one(t, "AWS::EC2::SecurityGroupIngress").update(CidrIp="0.0.0.0/0"),
+        lambda t: t["Resources"].update(
+            Ssh={"Type": "AWS::EC2::SecurityGroupIngress", "Properties": {"CidrIp": "0.0.0.0/0"}}
+        ),
     ),
     ("efs-encryption", "ModelCache", lambda t: one(t, "AWS::EFS::FileSystem").pop("Encrypted")),
     ("plain-secret", "Delivery", lambda t: t.update(Outputs={"Key": {"Value": "AKIA" + "ABCD" * 4}})),

@@ -1,0 +1,123 @@
+"""The commands before the first deploy, run in a fresh copy as CodeBuild and GitHub run them: from a checkout alone."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import subprocess
+from pathlib import Path
+
+import pytest
+
+from infra import promotion
+from tests.promotion.conftest import ROOT
+from tests.promotion.workflow import commands, jobs
+
+INSTALLED = (".venv", ".venv-localcloud", ".venv-scanners", ".tools", "node_modules", ".mypy_cache")
+
+# Less of the same commands. Everything is what this suite and `make controls` run by themselves; running it once more
+# inside of itself would prove nothing.
+SHORT = {"TESTS": "tests/unit/test_findings.py", "APPS": "local"}
+
+
+@pytest.fixture(scope="module")
+def checkout(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """What Git would check out, with what `make install` has made of the same pins."""
+    folder = tmp_path_factory.mktemp("checkout")
+    listed = subprocess.run(
+        ["git", "ls-files", "-z", "--cached", "--others", "--exclude-standard"],
+        cwd=ROOT,
+        capture_output=True,
+        text=True,
+        check=True,
+    )
+    for name in filter(None, listed.stdout.split("\0")):
+        if (ROOT / name).exists():
+            (folder / name).parent.mkdir(parents=True, exist_ok=True)
+            shutil.copy2(ROOT / name, folder / name)
+    for name in INSTALLED:
+        if (ROOT / name).exists():
+            (folder / name).symlink_to(ROOT / name)
+    return folder
+
+
+def run(command: str, folder: Path, **variables: str) -> subprocess.CompletedProcess[str]:
+    """As a runner does: bash that stops at the first error, no credentials, no colours."""
+    inherited = {
+        key: value
+        for key, value in os.environ.items()
+        if not key.startswith(("AWS_", "CDK_", "PYTEST_", "JSII_", "MAKE", "MODELYARD_"))
+    }
+    return subprocess.run(
+        ["bash", "-eo", "pipefail", "-c", command],
+        cwd=folder,
+        env={**inherited, "CI": "true", "NO_COLOR": "1", **variables},
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+
+
+def every_command() -> set[str]:
+    return {command for job in jobs() for command in commands(job)}
+
+
+def test_these_tests_and_those_of_the_embedded_aws_run_every_command() -> None:
+    """Deploy and smoke are run for dev by tests/e2e/test_promotion_commands.py; other environments are an argument."""
+    run_here = {*promotion.CHECKS, promotion.SYNTH}
+    run_there = {
+        command(name)
+        for name in ("dev", "staging", "prod")
+        for command in (promotion.deploy, promotion.smoke)
+    }
+
+    assert every_command() == run_here | run_there
+
+
+@pytest.mark.parametrize("command", [*promotion.CHECKS, promotion.SYNTH])
+def test_the_command_passes_in_a_fresh_checkout(command: str, checkout: Path) -> None:
+    result = run(command, checkout, **SHORT)
+
+    assert result.returncode == 0, result.stdout + result.stderr
+    if command == promotion.SYNTH:
+        assert (checkout / "cdk.out" / "Pipeline.template.json").exists()
+        assert (checkout / "dist" / "prod" / "kustomization.yaml").exists()
+
+
+def test_a_change_that_breaks_a_test_stops_there(checkout: Path) -> None:
+    planted = checkout / "tests" / "unit" / "test_planted.py"
+    planted.write_text("def test_that_it_is_noticed() -> None:\n    assert False\n")
+    try:
+        result = run(promotion.CHECKS[0], checkout, TESTS=str(planted))
+    finally:
+        planted.unlink()
+
+    assert result.returncode != 0
+    assert "1 failed" in result.stdout
+
+
+def test_a_change_that_opens_the_cluster_stops_at_the_controls_and_at_the_synthesis(checkout: Path) -> None:
+    source = checkout / "constructs" / "modelyard" / "aws" / "cluster.py"
+    text = source.read_text(encoding="utf-8")
+    assert "else eks.EndpointAccess.PRIVATE" in text
+    source.write_text(
+        text.replace("else eks.EndpointAccess.PRIVATE", "else eks.EndpointAccess.PUBLIC_AND_PRIVATE")
+    )
+    # The installed library is this checkout's; the copy has to come first.
+    path = f"{checkout / 'constructs'}{os.pathsep}{checkout}"
+    try:
+        controls = run(f".venv/bin/python -m infra.controls {SHORT['APPS']}", checkout, PYTHONPATH=path)
+        synth = run(
+            ".venv/bin/cdk synth -q -c pipeline=true -c controls=true",
+            checkout,
+            PYTHONPATH=path,
+            PATH=f"{checkout / '.venv' / 'bin'}{os.pathsep}{os.environ['PATH']}",
+        )
+    finally:
+        source.write_text(text)
+
+    assert controls.returncode == 1, controls.stdout + controls.stderr
+    assert "template-rules: eks-endpoint-open at Cluster/Cluster/Cluster/Resource" in controls.stdout
+    assert "4 findings open" not in controls.stdout
+    assert synth.returncode != 0
+    assert "modelyard::eks-endpoint-open" in synth.stdout + synth.stderr
