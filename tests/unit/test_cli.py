@@ -17,7 +17,18 @@ def words(value: object) -> str:
     return " ".join(value) if isinstance(value, list) else str(value)
 
 
-COMMANDS = ["validate", "plan", "checklist", "render", "explain", "estimate", "size", "catalog", "schema"]
+COMMANDS = [
+    "validate",
+    "plan",
+    "checklist",
+    "render",
+    "explain",
+    "estimate",
+    "size",
+    "catalog",
+    "schema",
+    "verify",
+]
 
 
 @pytest.mark.parametrize(
@@ -147,7 +158,11 @@ def test_schemas_are_written_where_asked(modelyard: Modelyard, tmp_path: Path) -
     modelyard("schema", "--write", str(tmp_path / "schemas"), "--env", "prod")
 
     written = sorted((tmp_path / "schemas").iterdir())
-    assert [path.name for path in written] == ["environment.schema.json", "model.schema.json"]
+    assert [path.name for path in written] == [
+        "environment.schema.json",
+        "model.schema.json",
+        "pipeline.schema.json",
+    ]
     assert "g6e" in json.loads(written[1].read_text())["properties"]["pool"]["enum"]
 
 

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from typing import Annotated, Any, Literal
+from typing import Annotated, Literal
 
-from pydantic import Field, field_validator, model_validator
+from pydantic import BeforeValidator, Field, field_validator
 
 from modelyard.spec.document import DNS_LABEL, Document
 
@@ -12,17 +12,19 @@ EnvironmentName = Annotated[str, Field(pattern=DNS_LABEL, max_length=20)]
 
 
 class Stage(Document):
-    """One environment on the way; a name alone is short for one without approval."""
+    """One environment on the way; in YAML a name alone is short for one without approval."""
 
     environment: EnvironmentName
     """Name of a file in `environments`."""
     approval: Annotated[str, Field(min_length=10)] | None = None
     """What somebody has to look at before this stage starts; nobody is asked without it."""
 
-    @model_validator(mode="before")
-    @classmethod
-    def _name_alone(cls, value: Any) -> Any:
-        return {"environment": value} if isinstance(value, str) else value
+
+def _name_alone(value: object) -> object:
+    return {"environment": value} if isinstance(value, str) else value
+
+
+StageOrName = Annotated[Stage, BeforeValidator(_name_alone, json_schema_input_type=EnvironmentName | Stage)]
 
 
 class Pipeline(Document):
@@ -42,7 +44,7 @@ class Pipeline(Document):
     account: Annotated[str, Field(pattern=r"^\d{12}$")]
     """Account of the pipeline itself, best one of its own; quote it, or YAML reads a number."""
     region: Annotated[str, Field(pattern=r"^[a-z]{2}(-[a-z]+)+-\d$")]
-    stages: Annotated[tuple[Stage, ...], Field(min_length=1)]
+    stages: Annotated[tuple[StageOrName, ...], Field(min_length=1)]
     """Environments in their order."""
     github_oidc_provider: Literal["create", "existing"] = "create"
     """Whether the accounts know GitHub's tokens already: an account has one provider for an address."""
