@@ -121,3 +121,40 @@ def test_a_change_that_opens_the_cluster_stops_at_the_controls_and_at_the_synthe
     assert "4 findings open" not in controls.stdout
     assert synth.returncode != 0
     assert "modelyard::eks-endpoint-open" in synth.stdout + synth.stderr
+
+
+def synth_pipeline(checkout: Path) -> subprocess.CompletedProcess[str]:
+    path = f"{checkout / '.venv' / 'bin'}{os.pathsep}{os.environ['PATH']}"
+    return run("cdk synth -q --no-notices -c pipeline=true --output planted.out", checkout, PATH=path)
+
+
+def test_a_mistake_in_the_pipelines_file_is_a_finding_and_nothing_is_synthesised(checkout: Path) -> None:
+    file = checkout / "pipeline.yaml"
+    text = file.read_text(encoding="utf-8")
+    file.write_text(text.replace("  - staging\n", "  - stagign\n").replace("branch:", "brunch:"))
+    try:
+        unknown_key = synth_pipeline(checkout)
+        file.write_text(text.replace("  - staging\n", "  - stagign\n"))
+        unknown_stage = synth_pipeline(checkout)
+    finally:
+        file.write_text(text)
+
+    assert unknown_key.returncode != 0
+    assert "pipeline.yaml:3:1 SPEC001" in unknown_key.stderr
+    assert "did you mean 'branch'?" in unknown_key.stderr
+    assert unknown_stage.returncode != 0
+    assert "no environment 'stagign'" in unknown_stage.stderr
+    assert not (checkout / "planted.out" / "Pipeline.template.json").exists()
+
+
+def test_a_model_that_does_not_fit_in_one_environment_stops_all_of_them(checkout: Path) -> None:
+    model = checkout / "models" / "planted.yaml"
+    model.write_text("model: hf://Qwen/Qwen3-32B\naccelerator: l40s\nreplicas: 1\n", encoding="utf-8")
+    try:
+        result = synth_pipeline(checkout)
+    finally:
+        model.unlink()
+
+    assert result.returncode != 0
+    assert "prod: nothing was synthesised" in result.stderr
+    assert not (checkout / "planted.out" / "Pipeline.template.json").exists()

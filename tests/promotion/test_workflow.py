@@ -40,28 +40,24 @@ def test_actionlint_would_find_something(tmp_path: Path) -> None:
 
 
 def test_jobs_follow_each_other_as_the_stages_do() -> None:
-    expected = ["checks"]
-    for name in stages():
-        expected += [name, f"{name}-smoke"]
+    expected = ["checks", *stages()]
 
     assert list(jobs()) == expected
-    assert [jobs()[name]["needs"] for name in expected[1:]] == expected[:-1]
+    assert [jobs()[name]["needs"] for name in stages()] == expected[:-1]
 
 
 def test_every_command_is_the_one_of_the_pipeline() -> None:
     assert commands("checks") == [*promotion.CHECKS, promotion.SYNTH]
     for name in stages():
-        assert commands(name) == [promotion.deploy(name)]
-        assert commands(f"{name}-smoke") == [promotion.smoke(name)]
+        assert commands(name) == [promotion.deploy(name), promotion.smoke(name)]
 
 
 def test_credentials_are_of_the_environment_and_nothing_is_stored() -> None:
     assert workflow()["permissions"] == {"contents": "read"}
     assert "permissions" not in jobs()["checks"]
     for name in stages():
-        for job in (jobs()[name], jobs()[f"{name}-smoke"]):
-            assert job["environment"] == name
-            assert job["permissions"] == {"contents": "read", "id-token": "write"}
+        assert jobs()[name]["environment"] == name
+        assert jobs()[name]["permissions"] == {"contents": "read", "id-token": "write"}
     assert "secrets." not in FILE.read_text(encoding="utf-8")
 
 
