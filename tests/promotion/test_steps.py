@@ -14,6 +14,19 @@ from tests.promotion.conftest import ROOT
 from tests.promotion.workflow import commands, jobs
 
 INSTALLED = (".venv", ".venv-localcloud", ".venv-scanners", ".tools", "node_modules", ".mypy_cache")
+MADE = shutil.ignore_patterns(
+    ".git",
+    ".venv*",
+    ".tools",
+    ".modelyard",
+    "node_modules",
+    "dist",
+    "cdk.out*",
+    "__pycache__",
+    ".*_cache",
+    ".hypothesis",
+)
+"""What .gitignore names, and Git itself: CodePipeline hands its builds the files of a commit without a repository."""
 
 # Less of the same commands. Everything is what this suite and `make controls` run by themselves; running it once more
 # inside of itself would prove nothing.
@@ -23,22 +36,31 @@ SHORT = {"TESTS": "tests/unit/test_findings.py", "APPS": "local"}
 @pytest.fixture(scope="module")
 def checkout(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """What Git would check out, with what `make install` has made of the same pins."""
-    folder = tmp_path_factory.mktemp("checkout")
-    listed = subprocess.run(
-        ["git", "ls-files", "-z", "--cached", "--others", "--exclude-standard"],
-        cwd=ROOT,
-        capture_output=True,
-        text=True,
-        check=True,
-    )
-    for name in filter(None, listed.stdout.split("\0")):
-        if (ROOT / name).exists():
-            (folder / name).parent.mkdir(parents=True, exist_ok=True)
-            shutil.copy2(ROOT / name, folder / name)
+    folder = tmp_path_factory.mktemp("made") / "checkout"
+    shutil.copytree(ROOT, folder, ignore=MADE)
     for name in INSTALLED:
         if (ROOT / name).exists():
             (folder / name).symlink_to(ROOT / name)
     return folder
+
+
+def test_a_checkout_is_not_a_git_repository(checkout: Path) -> None:
+    assert not (checkout / ".git").exists()
+    assert (checkout / ".github" / "workflows" / "deploy.yml").exists()
+    assert not list((checkout).rglob("cdk.out"))
+
+
+def test_the_linter_leaves_alone_what_the_commands_make(checkout: Path) -> None:
+    for made in ("cdk.out/asset.1/index.py", ".venv-scanners-real/lib/module.py"):
+        (checkout / made).parent.mkdir(parents=True)
+        (checkout / made).write_text("import os,sys\n")
+    try:
+        result = run(".venv/bin/ruff check -q .", checkout)
+    finally:
+        shutil.rmtree(checkout / "cdk.out")
+        shutil.rmtree(checkout / ".venv-scanners-real")
+
+    assert result.returncode == 0, result.stdout
 
 
 def run(command: str, folder: Path, **variables: str) -> subprocess.CompletedProcess[str]:
