@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import os
-import shutil
 import subprocess
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
@@ -17,6 +16,7 @@ from infra import promotion
 from modelyard.localcloud import lifecycle
 from modelyard.localcloud.deployment import Deployment, ToolMissing, child_environment, find_cdk, find_node
 from modelyard.localcloud.endpoint import Endpoint
+from tests.promotion.checkout import check_out
 
 ROOT = Path(__file__).parents[2]
 
@@ -51,23 +51,7 @@ class Account:
 
 @pytest.fixture(scope="module")
 def account(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Account]:
-    folder = tmp_path_factory.mktemp("project")
-    for name in ("charts", "infra", "models", "environments", "constructs", ".ci"):
-        shutil.copytree(ROOT / name, folder / name, ignore=shutil.ignore_patterns("__pycache__"))
-    # With their times, by which make knows that nothing has to be installed.
-    files = (
-        "app.py",
-        "cdk.json",
-        "Makefile",
-        "pyproject.toml",
-        "uv.lock",
-        "package.json",
-        "package-lock.json",
-    )
-    for name in (*files, "pipeline.yaml"):
-        shutil.copy2(ROOT / name, folder)
-    for name in ("node_modules", ".venv", ".venv-localcloud", ".venv-scanners", ".tools"):
-        (folder / name).symlink_to(ROOT / name)
+    folder = check_out(tmp_path_factory.mktemp("project") / "checkout")
     state = tmp_path_factory.mktemp("cloud") / "state"
     endpoint = replace(lifecycle.start(state, python=PYTHON), account="111111111111", region="us-east-2")
     try:

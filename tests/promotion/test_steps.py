@@ -10,23 +10,8 @@ from pathlib import Path
 import pytest
 
 from infra import promotion
-from tests.promotion.conftest import ROOT
+from tests.promotion.checkout import check_out
 from tests.promotion.workflow import commands, jobs
-
-INSTALLED = (".venv", ".venv-localcloud", ".venv-scanners", ".tools", "node_modules", ".mypy_cache")
-MADE = shutil.ignore_patterns(
-    ".git",
-    ".venv*",
-    ".tools",
-    ".modelyard",
-    "node_modules",
-    "dist",
-    "cdk.out*",
-    "__pycache__",
-    ".*_cache",
-    ".hypothesis",
-)
-"""What .gitignore names, and Git itself: CodePipeline hands its builds the files of a commit without a repository."""
 
 # Less of the same commands. Everything is what this suite and `make controls` run by themselves; running it once more
 # inside of itself would prove nothing.
@@ -36,12 +21,7 @@ SHORT = {"TESTS": "tests/unit/test_findings.py", "APPS": "local"}
 @pytest.fixture(scope="module")
 def checkout(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """What Git would check out, with what `make install` has made of the same pins."""
-    folder = tmp_path_factory.mktemp("made") / "checkout"
-    shutil.copytree(ROOT, folder, ignore=MADE)
-    for name in INSTALLED:
-        if (ROOT / name).exists():
-            (folder / name).symlink_to(ROOT / name)
-    return folder
+    return check_out(tmp_path_factory.mktemp("made") / "checkout")
 
 
 def test_a_checkout_is_not_a_git_repository(checkout: Path) -> None:
