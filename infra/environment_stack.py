@@ -9,6 +9,7 @@ from aws_cdk import RemovalPolicy, Stack, Tags
 from aws_cdk import aws_ssm as ssm
 from constructs import Construct
 
+from modelyard.aws.exact_actions import use_exact_actions
 from modelyard.spec import Environment
 
 
@@ -39,6 +40,7 @@ class EnvironmentStack(Stack):
         self._published = Construct(self, "Published")
         for key, value in tags.items():
             Tags.of(self).add(key, value)
+        use_exact_actions(self)
 
     @staticmethod
     def own_tag(settings: Environment) -> tuple[str, str]:

@@ -208,7 +208,7 @@ def test_the_model_cache_is_mounted_by_the_driver_of_its_file_system(
     environment: str, driver: str, handle: str, options: list[str], tree: Callable[[str], Tree]
 ) -> None:
     made = tree(environment)
-    [volume] = made.of("PersistentVolume")
+    [volume] = [v for v in made.of("PersistentVolume") if v["metadata"]["name"] == "model-cache-models"]
 
     assert volume["spec"]["csi"]["driver"] == driver
     assert volume["spec"]["csi"]["volumeHandle"] == handle
@@ -225,3 +225,19 @@ def test_costs_are_grouped_by_the_labels_that_opencost_knows(tree: Callable[[str
         "team": "search",
         "department": "cc-4711",
     }
+
+
+def test_root_gives_a_new_lustre_file_system_away_and_can_do_nothing_else(
+    tree: Callable[[str], Tree],
+) -> None:
+    lustre = tree("lustre")
+    job = lustre.only("Job", "model-cache-owner")
+    [container] = job["spec"]["template"]["spec"]["containers"]
+
+    assert container["command"] == ["chown", "2000:2000", "/models"]
+    assert container["securityContext"]["capabilities"] == {"drop": ["ALL"], "add": ["CHOWN"]}
+    assert not container["securityContext"]["allowPrivilegeEscalation"]
+    level = lustre.only("Namespace", job["metadata"]["namespace"])["metadata"]["labels"]
+    assert level["pod-security.kubernetes.io/enforce"] == "baseline"
+    volumes = {v["metadata"]["name"]: v["spec"]["csi"] for v in lustre.of("PersistentVolume")}
+    assert volumes["model-cache-owner"] == volumes["model-cache-models"]

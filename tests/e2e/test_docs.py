@@ -65,7 +65,16 @@ def fake_account() -> Iterator[dict[str, str]]:
 def test_commands_of_the_page_run(page: Path, tmp_path: Path, request: pytest.FixtureRequest) -> None:
     for part in (".ci", "charts", "infra", "models", "environments", "constructs"):
         shutil.copytree(ROOT / part, tmp_path / part, ignore=shutil.ignore_patterns("__pycache__"))
-    for part in ("app.py", "cdk.json", "Makefile", "pyproject.toml", "uv.lock", "package-lock.json"):
+    files = (
+        "app.py",
+        "cdk.json",
+        "pipeline.yaml",
+        "Makefile",
+        "pyproject.toml",
+        "uv.lock",
+        "package-lock.json",
+    )
+    for part in files:
         shutil.copy(ROOT / part, tmp_path)
     for part in (".venv", "node_modules", ".venv-localcloud", ".venv-scanners"):
         (tmp_path / part).symlink_to(ROOT / part)

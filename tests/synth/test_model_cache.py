@@ -35,9 +35,9 @@ def test_the_access_point_forces_the_identity_of_the_model_servers(each: Synthes
 
 def test_nfs_is_open_to_the_security_group_of_the_cluster_and_to_nothing_else(each: Synthesis) -> None:
     (group,) = each.properties("ModelCache", "AWS::EC2::SecurityGroup")
-    assert "SecurityGroupIngress" not in group
+    assert each.resources("ModelCache", "AWS::EC2::SecurityGroupIngress") == []
 
-    (rule,) = each.properties("ModelCache", "AWS::EC2::SecurityGroupIngress")
+    (rule,) = group["SecurityGroupIngress"]
     assert (rule["FromPort"], rule["ToPort"], rule["IpProtocol"]) == (2049, 2049, "tcp")
     parameter = each.templates["ModelCache"]["Parameters"][rule["SourceSecurityGroupId"]["Ref"]]
     assert parameter["Default"] == f"/modelyard/{each.name}/cluster/security-group-id"

@@ -20,6 +20,7 @@ def words(value: object) -> str:
 COMMANDS = [
     *("validate", "plan", "checklist", "render", "explain", "estimate", "size", "catalog", "schema"),
     *("doctor", "secrets"),
+    "verify",
 ]
 
 
@@ -150,7 +151,11 @@ def test_schemas_are_written_where_asked(modelyard: Modelyard, tmp_path: Path) -
     modelyard("schema", "--write", str(tmp_path / "schemas"), "--env", "prod")
 
     written = sorted((tmp_path / "schemas").iterdir())
-    assert [path.name for path in written] == ["environment.schema.json", "model.schema.json"]
+    assert [path.name for path in written] == [
+        "environment.schema.json",
+        "model.schema.json",
+        "pipeline.schema.json",
+    ]
     assert "g6e" in json.loads(written[1].read_text())["properties"]["pool"]["enum"]
 
 

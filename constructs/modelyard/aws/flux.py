@@ -67,15 +67,19 @@ class Flux(Construct):
 
         # An imported cluster ignores `kubectl_provider_options`: one import makes the provider, another uses it.
         imported = eks.Cluster.from_cluster_attributes(self, "Cluster", cluster_name=cluster_name, vpc=vpc)
+        role = _installer_role(self, cluster_arn=imported.cluster_arn)
         installer = eks.KubectlProvider(
             self,
             "Installer",
             cluster=imported,
             kubectl_layer=KubectlV36Layer(self, "Kubectl"),
             private_subnets=list(subnets),
+            role=role.without_policy_updates(),
             # Its functions join the cluster's group, the only one that a private endpoint admits.
             security_groups=[cluster_security_group],
         )
+        # The condition of a policy that the provider meant for its own role.
+        self.node.try_remove_child("HasEcrPublic")
         _keep_logs(installer, days=log_retention_days, removal_policy=removal_policy)
         assert installer.role is not None
         access = eks.AccessEntry(
@@ -115,6 +119,24 @@ class Flux(Construct):
         )
         # Pods get an identity only if the association is there when they start.
         self.release.node.add_dependency(association, access)
+
+
+def _installer_role(scope: Construct, *, cluster_arn: str) -> iam.Role:
+    """What the installer does in AWS. The provider would add every image of every registry; the chart is not in ECR."""
+    network = "service-role/AWSLambdaVPCAccessExecutionRole"  # interfaces in the subnets, and its log
+    return iam.Role(
+        scope,
+        "InstallerRole",
+        description="Installs Flux: finds the cluster",
+        assumed_by=iam.ServicePrincipal("lambda.amazonaws.com"),
+        managed_policies=[iam.ManagedPolicy.from_aws_managed_policy_name(network)],
+        # Inline, so that the role has it from its first moment: nothing waits for a policy beside it.
+        inline_policies={
+            "Cluster": iam.PolicyDocument(
+                statements=[iam.PolicyStatement(actions=["eks:DescribeCluster"], resources=[cluster_arn])]
+            )
+        },
+    )
 
 
 def _keep_logs(installer: eks.KubectlProvider, *, days: int, removal_policy: RemovalPolicy) -> None:

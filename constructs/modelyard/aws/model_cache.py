@@ -45,7 +45,11 @@ class ModelCache(Construct):
             description="NFS of the model cache",
             allow_all_outbound=False,
         )
-        group.add_ingress_rule(clients, ec2.Port.tcp(2049), "NFS from the cluster")
+        # By id: for a group CDK names the rule after the group's path, which is another one in a pipeline. The rule
+        # would be made again before the old one goes, and EC2 refuses a duplicate.
+        group.add_ingress_rule(
+            ec2.Peer.security_group_id(clients.security_group_id), ec2.Port.tcp(2049), "NFS from the cluster"
+        )
         self.file_system = efs.FileSystem(
             self,
             "FileSystem",

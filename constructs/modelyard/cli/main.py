@@ -27,6 +27,7 @@ from modelyard.cli import (
     size,
     smoke,
     validate,
+    verify,
 )
 from modelyard.cli.workspace import CommandError
 
@@ -54,6 +55,7 @@ for module in (
     bench,
     doctor,
     secrets,
+    verify,
 ):
     module.register(app)
 

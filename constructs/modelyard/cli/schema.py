@@ -16,9 +16,9 @@ from modelyard.cli.workspace import (
     OutputOption,
     readable_environment,
 )
-from modelyard.spec.schema import environment_schema, model_schema
+from modelyard.spec.schema import environment_schema, model_schema, pipeline_schema
 
-_HELP = """Print or write JSON Schema for model and environment files.
+_HELP = """Print or write JSON Schema for model and environment files, and for pipeline.yaml.
 
 \b
   modelyard schema --write schemas
@@ -32,9 +32,7 @@ def register(app: typer.Typer) -> None:
 
 
 def schema(
-    write: Annotated[
-        Path | None, typer.Option(metavar="DIR", help="Write the two files there instead.")
-    ] = None,
+    write: Annotated[Path | None, typer.Option(metavar="DIR", help="Write the files there instead.")] = None,
     env: Annotated[
         str | None,
         typer.Option(
@@ -45,7 +43,11 @@ def schema(
     output: OutputOption = Output.json,
 ) -> int:
     environment = readable_environment(environments, env) if env else None
-    schemas = {"model": model_schema(environment), "environment": environment_schema()}
+    schemas = {
+        "model": model_schema(environment),
+        "environment": environment_schema(),
+        "pipeline": pipeline_schema(),
+    }
     if write is None:
         if output is Output.table:
             console().print(

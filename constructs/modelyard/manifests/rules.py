@@ -57,17 +57,17 @@ def check_objects(objects: Iterable[Manifest]) -> list[Finding]:
         *route_findings(items),
         *scaler_findings(items),
     ]
-    open_to_hosts = {i["metadata"]["name"] for i in items if i["kind"] == "Namespace" and _privileged(i)}
+    open_to_hosts = {i["metadata"]["name"] for i in items if i["kind"] == "Namespace" and _unrestricted(i)}
     for item in items:
-        # What reads devices has a namespace of its own, at another level; models never run there.
+        # What reads devices or owns a disk has a namespace of its own, at another level; models never run there.
         if item["kind"] in WORKLOADS and item["metadata"].get("namespace") not in open_to_hosts:
             findings += pod_findings(item)
     return findings
 
 
-def _privileged(namespace: Manifest) -> bool:
+def _unrestricted(namespace: Manifest) -> bool:
     labels = namespace["metadata"].get("labels", {})
-    return bool(labels.get("pod-security.kubernetes.io/enforce") == "privileged")
+    return labels.get("pod-security.kubernetes.io/enforce") in ("baseline", "privileged")
 
 
 def _incomplete(items: list[Manifest]) -> Iterator[Finding]:

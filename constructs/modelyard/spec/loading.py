@@ -20,6 +20,7 @@ from modelyard.findings import Finding, Location
 from modelyard.spec.document import Document
 from modelyard.spec.environment import Environment
 from modelyard.spec.model import Model
+from modelyard.spec.pipeline import Pipeline
 from modelyard.spec.yaml_source import FieldPath, Source, read_yaml
 
 D = TypeVar("D", bound=Document)
@@ -127,6 +128,16 @@ def load_environment(path: Path) -> tuple[Environment | None, Source | None, lis
     environment, findings = _validate(Environment, source, {"name": path.stem})
     findings += _secret_values(source)
     return (None if findings else environment), source, findings
+
+
+def load_pipeline(path: Path) -> tuple[Pipeline | None, Source | None, list[Finding]]:
+    """Read the pipeline's file; the pipeline is None when it has an error."""
+    source = read_yaml(path)
+    if isinstance(source, Finding):
+        return None, None, [source]
+    pipeline, findings = _validate(Pipeline, source, {})
+    findings += _secret_values(source)
+    return (None if findings else pipeline), source, findings
 
 
 # What stands in for a required value that is missing or wrong, so that the checks of everything else still run.

@@ -1,4 +1,4 @@
-"""JSON Schema of the two kinds of files, from the same classes that read them."""
+"""JSON Schema of the kinds of files, from the same classes that read them."""
 
 from __future__ import annotations
 
@@ -7,6 +7,7 @@ from typing import Any
 from modelyard.spec.document import Document
 from modelyard.spec.environment import Environment
 from modelyard.spec.model import Model
+from modelyard.spec.pipeline import Pipeline
 
 _DRAFT = "https://json-schema.org/draft/2020-12/schema"
 
@@ -25,6 +26,11 @@ def model_schema(environment: Environment | None = None) -> dict[str, Any]:
 def environment_schema() -> dict[str, Any]:
     """Schema of `environments/*.yaml`."""
     return _schema(Environment, "An environment")
+
+
+def pipeline_schema() -> dict[str, Any]:
+    """Schema of `pipeline.yaml`."""
+    return _schema(Pipeline, "A pipeline")
 
 
 def _schema(document: type[Document], title: str) -> dict[str, Any]:

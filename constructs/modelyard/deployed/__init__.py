@@ -1,0 +1,1 @@
+"""What an account says of an environment that was deployed to it, read through AWS APIs alone."""

@@ -1,0 +1,60 @@
+"""`pipeline.yaml`: from which repository, through which environments, and who has to agree."""
+
+from __future__ import annotations
+
+from typing import Annotated, Literal
+
+from pydantic import BeforeValidator, Field, field_validator
+
+from modelyard.spec.document import DNS_LABEL, Document
+
+EnvironmentName = Annotated[str, Field(pattern=DNS_LABEL, max_length=20)]
+
+
+class Stage(Document):
+    """One environment on the way; in YAML a name alone is short for one without approval."""
+
+    environment: EnvironmentName
+    """Name of a file in `environments`."""
+    approval: Annotated[str, Field(min_length=10)] | None = None
+    """What somebody has to look at before this stage starts; nobody is asked without it."""
+
+
+def _name_alone(value: object) -> object:
+    return {"environment": value} if isinstance(value, str) else value
+
+
+StageOrName = Annotated[Stage, BeforeValidator(_name_alone, json_schema_input_type=EnvironmentName | Stage)]
+
+
+class Pipeline(Document):
+    """The way of a change from a branch to production."""
+
+    repository: Annotated[str, Field(pattern=r"^[A-Za-z0-9_.-]+/[A-Za-z0-9_.-]+$")]
+    """`OWNER/NAME`, as GitHub writes it."""
+    branch: Annotated[str, Field(pattern=r"^[A-Za-z0-9_./-]+$")] = "main"
+    """What is pushed there is promoted."""
+    connection_arn: Annotated[
+        str,
+        Field(
+            pattern=r"^arn:aws[a-z-]*:(codeconnections|codestar-connections):[a-z0-9-]+:\d{12}:connection/.+$"
+        ),
+    ]
+    """CodeConnections connection with access to the repository; made once, in the console."""
+    account: Annotated[str, Field(pattern=r"^\d{12}$")]
+    """Account of the pipeline itself, best one of its own; quote it, or YAML reads a number."""
+    region: Annotated[str, Field(pattern=r"^[a-z]{2}(-[a-z]+)+-\d$")]
+    stages: Annotated[tuple[StageOrName, ...], Field(min_length=1)]
+    """Environments in their order."""
+    github_oidc_provider: Literal["create", "existing"] = "create"
+    """Whether the accounts know GitHub's tokens already: an account has one provider for an address."""
+    log_retention_days: Literal[7, 14, 30, 60, 90, 180, 365] = 365
+    """Retention of what the builds say."""
+
+    @field_validator("stages")
+    @classmethod
+    def _each_once(cls, value: tuple[Stage, ...]) -> tuple[Stage, ...]:
+        names = [stage.environment for stage in value]
+        if len(set(names)) != len(names):
+            raise ValueError("must name each environment once")
+        return value

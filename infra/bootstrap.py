@@ -1,0 +1,15 @@
+"""The roles that `cdk bootstrap` leaves in an account: whoever deploys may become these, and nothing else."""
+
+from __future__ import annotations
+
+from typing import Literal
+
+from aws_cdk import Aws, DefaultStackSynthesizer
+
+BootstrapRole = Literal["deploy", "file-publishing", "lookup"]
+
+
+def bootstrap_role_arn(role: BootstrapRole, *, account: str, region: str) -> str:
+    """ARN of a role of the modern bootstrap stack with its default qualifier."""
+    name = f"cdk-{DefaultStackSynthesizer.DEFAULT_QUALIFIER}-{role}-role-{account}-{region}"
+    return f"arn:{Aws.PARTITION}:iam::{account}:role/{name}"

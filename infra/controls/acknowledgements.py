@@ -1,0 +1,398 @@
+"""Findings that are accepted: which checker, which rule, where, and why. Nothing is accepted anywhere else.
+
+A pattern that matches nothing any more is an error (`python -m infra.controls` and the tests say which).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from fnmatch import fnmatchcase
+from typing import Final
+
+from infra.controls.violation import Checker, Violation
+
+
+@dataclass(frozen=True)
+class Place:
+    """Where stacks go."""
+
+    account: str
+    region: str
+    disposable: bool
+
+
+@dataclass(frozen=True)
+class Acknowledgement:
+    """One reason for one or more rules of a checker.
+
+    Rules are exact, with `{account}` and `{region}` for the stack's own; paths are patterns over construct paths that
+    begin with the stack's name.
+    """
+
+    checker: Checker
+    rules: tuple[str, ...]
+    path: str
+    reason: str
+    disposable: bool = False  # only where `removal` is destroy: nothing of it is for production
+
+    def covers(self, violation: Violation, place: Place) -> bool:
+        return (
+            self.checker == violation.checker
+            and violation.rule in self.rules_in(place)
+            and fnmatchcase(violation.path, self.path)
+        )
+
+    def rules_in(self, place: Place) -> tuple[str, ...]:
+        """The rules that are accepted in `place`, as the checker names them there."""
+        if self.disposable and not place.disposable:
+            return ()
+        return tuple(
+            rule.replace("{account}", place.account).replace("{region}", place.region) for rule in self.rules
+        )
+
+
+def _managed(*names: str) -> tuple[str, ...]:
+    return tuple(f"AwsSolutions-IAM4[Policy::arn:<AWS::Partition>:iam::aws:policy/{name}]" for name in names)
+
+
+def _wild(*resources: str) -> tuple[str, ...]:
+    return tuple(f"AwsSolutions-IAM5[Resource::{resource}]" for resource in resources)
+
+
+_NODE_POLICIES: Final = _managed(
+    "AmazonEKSWorkerNodePolicy",
+    "AmazonEKS_CNI_Policy",
+    "AmazonEC2ContainerRegistryPullOnly",
+    "AmazonSSMManagedInstanceCore",
+)
+_UPLOAD: Final = "Delivery/Custom::CDKBucketDeployment*"
+_PROVIDER: Final = "Delivery/Flux/Installer/Provider/framework-onEvent"
+
+ENVIRONMENT: Final = (
+    Acknowledgement(
+        "cdk-nag",
+        _managed("AmazonEKSClusterPolicy"),
+        "Cluster/Cluster/Cluster/Role/*",
+        "the policy that EKS documents for the control plane; AWS extends it when EKS needs more",
+    ),
+    Acknowledgement(
+        "cdk-nag",
+        _NODE_POLICIES,
+        "Cluster/Cluster/SystemNodes/Role/*",
+        "the policies that EKS documents for nodes; pods have roles of their own and cannot reach the node's",
+    ),
+    Acknowledgement(
+        "cdk-nag",
+        _NODE_POLICIES,
+        "Karpenter/Karpenter/NodeRole/*",
+        "the policies that Karpenter documents for nodes; pods cannot reach the node's role",
+    ),
+    Acknowledgement(
+        "cdk-nag",
+        _managed("service-role/AmazonEBSCSIDriverPolicy"),
+        "Cluster/Cluster/EbsDriverRole/*",
+        "the driver's own policy, bound by tags; its add-on updates itself and may need what is added there",
+    ),
+    Acknowledgement(
+        "cdk-nag",
+        _managed("service-role/AmazonEFSCSIDriverPolicy"),
+        "Cluster/Cluster/EfsDriverRole/*",
+        "the driver's own policy, bound by tags; its add-on updates itself and may need what is added there",
+    ),
+    Acknowledgement(
+        "cdk-nag",
+        _wild(
+            *(
+                f"arn:aws:ec2:{{region}}:*:{kind}/*"
+                for kind in (
+                    "capacity-reservation",
+                    "fleet",
+                    "instance",
+                    "launch-template",
+                    "network-interface",
+                    "placement-group",
+                    "security-group",
+                    "spot-instances-request",
+                    "subnet",
+                    "volume",
+                )
+            ),
+            "arn:aws:ec2:{region}::image/*",
+            "arn:aws:ec2:{region}::snapshot/*",
+        ),
+        "Karpenter/Karpenter/Policies/NodeLifecycle/*",
+        "nodes that do not exist yet; every write is bound to this cluster's tags, as in Karpenter's reference",
+    ),
+    Acknowledgement(
+        "cdk-nag",
+        _wild("arn:aws:iam::{account}:instance-profile/*"),
+        "Karpenter/Karpenter/Policies/*",
+        "Karpenter lists and reads profiles by name; writes are bound to this cluster's tags",
+    ),
+    Acknowledgement(
+        "cdk-nag",
+        _wild("*"),
+        "Karpenter/Karpenter/Policies/*",
+        "reads for which AWS has no resources; infra/controls/iam_rules.py lists each with its source",
+    ),
+    Acknowledgement(
+        "cdk-nag",
+        _wild("arn:aws:ssm:{region}::parameter/aws/service/*"),
+        "Karpenter/Karpenter/Policies/ResourceDiscovery/*",
+        "public parameters of AWS, under which the ids of node images stand",
+    ),
+    Acknowledgement(
+        "cdk-nag",
+        ("AwsSolutions-SQS3",),
+        "Karpenter/Karpenter/Interruptions/*",
+        "a warning is worth nothing after five minutes, and less in a queue that nobody reads",
+    ),
+    Acknowledgement(
+        "cfn-guard",
+        ("sqs_dlq_check",),
+        "Karpenter/Karpenter/Interruptions/*",
+        "a warning is worth nothing after five minutes, and less in a queue that nobody reads",
+    ),
+    Acknowledgement(
+        "checkov",
+        ("CKV_AWS_27",),
+        "Karpenter/Karpenter/Interruptions/*",
+        "checkov knows KMS keys alone; the queue is encrypted with the key of SQS",
+    ),
+    Acknowledgement(
+        "cdk-nag",
+        ("AwsSolutions-SMG4",),
+        "Secrets/Secrets/Secrets/*",
+        "tokens of Hugging Face and certificates are issued elsewhere; AWS cannot rotate them",
+    ),
+    Acknowledgement(
+        "cdk-nag",
+        ("AwsSolutions-S1",),
+        "Delivery/Delivery/Tree/*",
+        "two roles reach the bucket, every version of every file stays for 90 days, and no secret is in it",
+    ),
+    Acknowledgement(
+        "checkov",
+        ("CKV_AWS_18",),
+        "Delivery/Delivery/Tree/*",
+        "two roles reach the bucket, every version of every file stays for 90 days, and no secret is in it",
+    ),
+    Acknowledgement(
+        "cfn-guard",
+        ("s3_bucket_logging_enabled_check",),
+        "Delivery/Delivery/Tree/*",
+        "two roles reach the bucket, every version of every file stays for 90 days, and no secret is in it",
+    ),
+    Acknowledgement(
+        "cfn-guard",
+        ("s3_bucket_default_encryption_kms_check",),
+        "Delivery/Delivery/Tree/*",
+        "encrypted with the key of S3; the tree holds no secret values, and a key of ours would add a way to fail",
+    ),
+    Acknowledgement(
+        "cfn-guard",
+        ("s3_event_notifications_enabled_check",),
+        "Delivery/Delivery/Tree/*",
+        "Flux asks the bucket every minute; nothing waits for an event",
+    ),
+    Acknowledgement(
+        "cfn-guard",
+        ("s3_bucket_object_lock_enabled_check",),
+        "Delivery/Delivery/Tree/*",
+        "every file can be rendered again from Git; a lock would keep the bucket of a destroyed environment",
+    ),
+    Acknowledgement(
+        "cdk-nag",
+        _managed("service-role/AWSLambdaBasicExecutionRole"),
+        f"{_UPLOAD}/ServiceRole/*",
+        "the role is CDK's; the policy lets the function write its log and nothing else",
+    ),
+    Acknowledgement(
+        "cdk-nag",
+        _wild(
+            "arn:aws:s3:::cdk-hnb659fds-assets-{account}-{region}/*",
+            "<DeliveryTreeB2CC1712.Arn>/*",
+        ),
+        f"{_UPLOAD}/ServiceRole/*",
+        "the objects of two named buckets: it copies a tree whose files are not known before it is rendered",
+    ),
+    Acknowledgement(
+        "cdk-nag",
+        _wild("<DeliveryTreeB2CC1712.Arn>/*"),
+        "Delivery/Flux/SourceRole/*",
+        "Flux reads the whole tree of one named bucket, and writes nothing",
+    ),
+    Acknowledgement(
+        "cdk-nag",
+        _managed("service-role/AWSLambdaVPCAccessExecutionRole"),
+        "Delivery/Flux/InstallerRole/*",
+        "network interfaces in the VPC and the function's log; AWS documents this policy for it",
+    ),
+    Acknowledgement(
+        "cdk-nag",
+        _managed("service-role/AWSLambdaBasicExecutionRole", "service-role/AWSLambdaVPCAccessExecutionRole"),
+        f"{_PROVIDER}/ServiceRole/*",
+        "the role is CDK's and takes no other; the policies are for the log and network interfaces",
+    ),
+    Acknowledgement(
+        "cdk-nag",
+        _wild("<FluxInstallerHandlerEE8EAF03.Arn>:*"),
+        f"{_PROVIDER}/ServiceRole/*",
+        "the versions of one named function",
+    ),
+    Acknowledgement(
+        "cdk-nag",
+        ("AwsSolutions-L1",),
+        _UPLOAD + "/Resource",
+        "the runtime is CDK's choice for its own code, tested with its release; it moves with aws-cdk-lib",
+    ),
+    Acknowledgement(
+        "cdk-nag",
+        ("AwsSolutions-L1",),
+        "Delivery/Flux/Installer/Handler/Resource",
+        "the runtime is CDK's choice for its own code, tested with its release; it moves with aws-cdk-lib",
+    ),
+    *(
+        Acknowledgement(
+            "checkov",
+            ("CKV_AWS_115", "CKV_AWS_116", "CKV_AWS_173"),
+            path,
+            "called by CloudFormation alone, once a deployment, and waited for; its variables are no secrets",
+        )
+        for path in (f"{_UPLOAD}/Resource", "Delivery/Flux/Installer/*/Resource")
+    ),
+    Acknowledgement(
+        "checkov",
+        ("CKV_AWS_117",),
+        f"{_UPLOAD}/Resource",
+        "it talks to S3 and CloudFormation, and to nothing in the VPC",
+    ),
+    Acknowledgement(
+        "cfn-guard",
+        ("cloudwatch_log_group_encrypted_check",),
+        "*",
+        "CloudWatch encrypts every group with a key of its own; with a key of ours, losing it loses the evidence",
+    ),
+    Acknowledgement(
+        "cfn-guard",
+        ("cloudwatch_log_group_retention_period_check",),
+        "*",
+        "an environment that leaves nothing behind; where data stays, logs are kept for the year that the rule wants",
+        disposable=True,
+    ),
+    Acknowledgement(
+        "checkov",
+        ("CKV_AWS_158",),
+        "*",
+        "CloudWatch encrypts every group with a key of its own; with a key of ours, losing it loses the evidence",
+    ),
+    Acknowledgement(
+        "cfn-guard",
+        ("kms_create_grant_aws_service_check",),
+        "*Key/Resource",
+        "the key policy is AWS's default: IAM of the account decides who may use the key",
+    ),
+    Acknowledgement(
+        "cfn-guard",
+        ("ec2_launch_template_monitoring_enabled_check",),
+        "Cluster/Cluster/SystemNodes/Template/*",
+        "Prometheus watches nodes every 30 seconds; detailed monitoring would be paid for and looked at by nobody",
+    ),
+    Acknowledgement(
+        "cfn-guard",
+        ("efs_automatic_backups_enabled_check",),
+        "ModelCache/Cache/FileSystem/*",
+        "every byte of the cache can be downloaded again from where it came",
+    ),
+    Acknowledgement(
+        "cfn-lint",
+        ("W3010",),
+        "Network/Network/Vpc/*",
+        "zones are stated, since a look-up takes credentials",
+    ),
+    Acknowledgement(
+        "cfn-lint",
+        ("W3005",),
+        "*",
+        "CDK states dependencies that a reference implies already; the order is the same",
+    ),
+    Acknowledgement(
+        "cfn-lint",
+        ("W2001",),
+        "*",
+        "functions name their subnets; the VPC's id goes unused",
+    ),
+)
+"""For the stacks of an environment."""
+
+PIPELINE: Final = (
+    Acknowledgement(
+        "cdk-nag",
+        ("AwsSolutions-S1",),
+        "Pipeline/Artifacts/*",
+        "the roles of one pipeline reach it, and CodePipeline keeps a record of every execution and its artifacts",
+    ),
+    Acknowledgement(
+        "cfn-guard",
+        ("s3_bucket_logging_enabled_check",),
+        "Pipeline/Artifacts/*",
+        "the roles of one pipeline reach it, and CodePipeline keeps a record of every execution and its artifacts",
+    ),
+    Acknowledgement(
+        "checkov",
+        ("CKV_AWS_18",),
+        "Pipeline/Artifacts/*",
+        "the roles of one pipeline reach it, and CodePipeline keeps a record of every execution and its artifacts",
+    ),
+    Acknowledgement(
+        "cfn-guard",
+        ("s3_event_notifications_enabled_check",),
+        "Pipeline/Artifacts/*",
+        "CodePipeline reads what it has written itself; nothing waits for an event",
+    ),
+    Acknowledgement(
+        "cfn-guard",
+        ("s3_bucket_object_lock_enabled_check",),
+        "Pipeline/Artifacts/*",
+        "artifacts are made again from the commit; they leave after 90 days",
+    ),
+    Acknowledgement(
+        "cdk-nag",
+        _wild("<Artifacts82DD59A1.Arn>/*"),
+        "Pipeline/Pipeline/*/DefaultPolicy/Resource",
+        "objects of one named bucket, whose keys CodePipeline makes up for each execution",
+    ),
+    Acknowledgement(
+        "cdk-nag",
+        _wild(
+            "arn:aws:cloudformation:{region}:{account}:stack/CDKToolkit/*",
+            "arn:aws:cloudformation:{region}:{account}:stack/modelyard-pipeline/*",
+        ),
+        "Pipeline/Pipeline/UpdatePipeline/SelfMutation/*",
+        "two stacks by name; CloudFormation appends an id that nobody knows before it makes them",
+    ),
+)
+"""For the stack of the pipeline."""
+
+ACKNOWLEDGEMENTS: Final[tuple[Acknowledgement, ...]] = (*ENVIRONMENT, *PIPELINE)
+
+
+@dataclass(frozen=True)
+class Verdict:
+    """The findings of one set of stacks: those that nobody has accepted, and who accepted the others."""
+
+    open: tuple[Violation, ...]
+    accepted: tuple[tuple[Violation, Acknowledgement], ...]
+
+
+def judge(violations: Iterable[Violation], place: Place) -> Verdict:
+    """Hold `violations` of stacks in one place against what is accepted there."""
+    unaccepted, accepted = [], []
+    for violation in sorted(set(violations)):
+        covering = [each for each in ACKNOWLEDGEMENTS if each.covers(violation, place)]
+        if covering:
+            accepted.append((violation, covering[0]))
+        else:
+            unaccepted.append(violation)
+    return Verdict(tuple(unaccepted), tuple(accepted))

@@ -1,0 +1,111 @@
+"""Who may do what, as templates say it: no wildcard action, and a wildcard resource only where AWS offers nothing else."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any, Final
+
+from infra.controls.violation import Template
+
+_AUTHORIZATION: Final = "https://docs.aws.amazon.com/service-authorization/latest/reference/"
+
+UNSCOPED: Final = {
+    **dict.fromkeys(
+        (
+            "ec2:DescribeCapacityReservations",
+            "ec2:DescribeImages",
+            "ec2:DescribeInstances",
+            "ec2:DescribeInstanceStatus",
+            "ec2:DescribeInstanceTypeOfferings",
+            "ec2:DescribeInstanceTypes",
+            "ec2:DescribeLaunchTemplates",
+            "ec2:DescribePlacementGroups",
+            "ec2:DescribeSecurityGroups",
+            "ec2:DescribeSpotPriceHistory",
+            "ec2:DescribeSubnets",
+        ),
+        _AUTHORIZATION + "list_amazonec2.html",
+    ),
+    "pricing:GetProducts": _AUTHORIZATION + "list_awspricelist.html",
+    "iam:ListInstanceProfiles": _AUTHORIZATION + "list_awsidentityandaccessmanagementiam.html",
+    # Its resource types are load balancers; a cluster is named by the condition key arc-zonal-shift:ResourceIdentifier.
+    "arc-zonal-shift:GetManagedResource": _AUTHORIZATION
+    + "list_amazonapplicationrecoverycontroller-zonalshift.html",
+}
+"""Actions that AWS authorizes for no particular resource, each with the page that says so."""
+
+_BROAD: Final = ("AdministratorAccess", "PowerUserAccess", "IAMFullAccess")
+
+_DOCUMENTS: Final = {
+    "AWS::IAM::Policy": "PolicyDocument",
+    "AWS::IAM::ManagedPolicy": "PolicyDocument",
+}
+_RESOURCE_DOCUMENTS: Final = {
+    "AWS::S3::BucketPolicy": "PolicyDocument",
+    "AWS::SQS::QueuePolicy": "PolicyDocument",
+    "AWS::SNS::TopicPolicy": "PolicyDocument",
+    "AWS::KMS::Key": "KeyPolicy",
+    "AWS::EFS::FileSystem": "FileSystemPolicy",
+    "AWS::SecretsManager::ResourcePolicy": "ResourcePolicy",
+    "AWS::ECR::Repository": "RepositoryPolicyText",
+}
+
+
+def as_list(value: Any) -> list[Any]:
+    if value is None:
+        return []
+    return value if isinstance(value, list) else [value]
+
+
+def statements(template: Template) -> Iterator[tuple[str, dict[str, Any]]]:
+    """Logical id and statement of everything that gives an identity permissions."""
+    for name, resource in template.get("Resources", {}).items():
+        properties = resource.get("Properties", {})
+        documents = [properties.get(_DOCUMENTS[resource["Type"]])] if resource["Type"] in _DOCUMENTS else []
+        if resource["Type"] in ("AWS::IAM::Role", "AWS::IAM::User", "AWS::IAM::Group"):
+            documents = [policy.get("PolicyDocument") for policy in as_list(properties.get("Policies"))]
+        for document in documents:
+            for statement in as_list((document or {}).get("Statement")):
+                if statement.get("Effect") == "Allow":
+                    yield name, statement
+
+
+def wildcard_action(template: Template) -> Iterator[tuple[str, str]]:
+    for name, statement in statements(template):
+        if "NotAction" in statement:
+            yield name, "NotAction allows everything that it does not name"
+        wide = [action for action in as_list(statement.get("Action")) if "*" in action]
+        if wide:
+            yield name, f"actions by wildcard: {', '.join(wide)}"
+
+
+def wildcard_resource(template: Template) -> Iterator[tuple[str, str]]:
+    for name, statement in statements(template):
+        if "NotResource" in statement:
+            yield name, "NotResource allows everything that it does not name"
+        if "*" not in as_list(statement.get("Resource")):
+            continue
+        scoped = [action for action in as_list(statement.get("Action")) if action not in UNSCOPED]
+        if scoped:
+            yield name, f"on every resource: {', '.join(scoped)}"
+
+
+def broad_managed_policy(template: Template) -> Iterator[tuple[str, str]]:
+    for name, resource in template.get("Resources", {}).items():
+        if not resource["Type"].startswith("AWS::IAM::"):
+            continue
+        for policy in as_list(resource.get("Properties", {}).get("ManagedPolicyArns")):
+            broad = [each for each in _BROAD if each in str(policy)]
+            if broad:
+                yield name, f"the managed policy {broad[0]}"
+
+
+def open_resource_policy(template: Template) -> Iterator[tuple[str, str]]:
+    for name, resource in template.get("Resources", {}).items():
+        key = _RESOURCE_DOCUMENTS.get(resource["Type"])
+        document = resource.get("Properties", {}).get(key) if key else None
+        for statement in as_list((document or {}).get("Statement")):
+            principal = statement.get("Principal")
+            named = as_list(principal.get("AWS")) if isinstance(principal, dict) else [principal]
+            if statement.get("Effect") == "Allow" and "*" in named and not statement.get("Condition"):
+                yield name, f"everybody may {', '.join(as_list(statement.get('Action')))}"

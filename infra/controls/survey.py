@@ -1,0 +1,162 @@
+"""Every checker over the stacks of every environment, and of the pipeline between them."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import aws_cdk as cdk
+
+from infra.controls.acknowledgements import ACKNOWLEDGEMENTS, Acknowledgement, Place, Verdict, judge
+from infra.controls.plugins import add_controls, place_of, read_report
+from infra.controls.scanners import StackTemplate, cfn_lint_violations, checkov_violations, templates_of
+from infra.controls.violation import Violation
+from infra.github import GitHubStack
+from infra.pipeline import PipelineStack
+from infra.platform import add_platform
+from modelyard.spec import Environment, Pipeline, load_environment, load_pipeline
+
+PIPELINE = "pipeline"
+CHECKOV = Path(".venv-scanners") / "bin" / "checkov"
+
+
+@dataclass(frozen=True)
+class Survey:
+    """What the checkers say of one app."""
+
+    name: str
+    place: Place
+    templates: tuple[StackTemplate, ...]
+    refused: frozenset[Violation]
+    """What fails the synthesis of the app with its plugins."""
+    violations: frozenset[Violation]
+    """Everything that was found, accepted or not."""
+
+    @property
+    def verdict(self) -> Verdict:
+        return judge(self.violations, self.place)
+
+
+@dataclass(frozen=True)
+class Assembled:
+    """An app with the plugins in it, synthesised whatever they found. `stacks`: those that are looked at here."""
+
+    name: str
+    place: Place
+    folder: Path
+    stacks: tuple[str, ...]
+
+
+def shipped_apps(root: Path, folder: Path, wanted: Sequence[str] = ()) -> list[Assembled]:
+    """Every app of this repository: each environment, with the role of its workflow, and the pipeline."""
+    environments = sorted(file.stem for file in (root / "environments").glob("*.yaml"))
+    if unknown := set(wanted) - {*environments, PIPELINE}:
+        raise SystemExit(
+            f"no app {', '.join(sorted(unknown))}; there are {', '.join([*environments, PIPELINE])}"
+        )
+    apps = [assemble(root, name, folder / name) for name in environments if not wanted or name in wanted]
+    return apps if wanted and PIPELINE not in wanted else [*apps, assemble_pipeline(root, folder / PIPELINE)]
+
+
+def assemble(
+    root: Path,
+    environment: str,
+    folder: Path,
+    *,
+    name: str | None = None,  # default: the environment's
+    change: Callable[[cdk.App], None] = lambda app: None,
+) -> Assembled:
+    """Synthesise an environment as it is shipped, or as `change` leaves it."""
+    settings = read_environment(root, environment)
+    app = new_app(root, folder / "cdk.out")
+    stacks: list[cdk.Stack] = [*add_platform(app, settings, tree=_some_tree(folder))]
+    stacks.append(GitHubStack(app, "GitHub", settings=settings, pipeline=read_pipeline(root)))
+    change(app)
+    return _synthesised(app, name or environment, stacks, folder / "cdk.out")
+
+
+def assemble_pipeline(root: Path, folder: Path) -> Assembled:
+    """Synthesise the pipeline with its stages. Their stacks are those of the environments, and looked at there."""
+    pipeline, tree = read_pipeline(root), _some_tree(folder)
+    stages = [(read_environment(root, stage.environment), tree) for stage in pipeline.stages]
+    app = new_app(root, folder / "cdk.out")
+    stack = PipelineStack(app, "Pipeline", pipeline=pipeline, environments=stages)
+    return _synthesised(app, PIPELINE, [stack], folder / "cdk.out")
+
+
+def read_environment(root: Path, name: str) -> Environment:
+    settings, _, findings = load_environment(root / "environments" / f"{name}.yaml")
+    if settings is None:
+        raise ValueError("\n".join(str(finding) for finding in findings))
+    return settings
+
+
+def read_pipeline(root: Path) -> Pipeline:
+    pipeline, _, findings = load_pipeline(root / "pipeline.yaml")
+    if pipeline is None:
+        raise ValueError("\n".join(str(finding) for finding in findings))
+    return pipeline
+
+
+def new_app(root: Path, out: Path, *, validate: bool = True) -> cdk.App:
+    """An app with the feature flags that the command line takes from `cdk.json`, with CDK's own validation or without."""
+    flags: dict[str, Any] = json.loads((root / "cdk.json").read_text(encoding="utf-8"))["context"]
+    return cdk.App(outdir=str(out), context=flags, builtin_cloud_formation_validation=validate)
+
+
+def _synthesised(app: cdk.App, name: str, stacks: Sequence[cdk.Stack], out: Path) -> Assembled:
+    add_controls(app)
+    try:
+        app.synth()
+    except RuntimeError as refused:  # the assembly is complete; the report says what was found
+        if "ValidationFailed" not in str(refused):
+            raise
+    return Assembled(name, place_of(stacks[0]), out, tuple(stack.node.path for stack in stacks))
+
+
+def survey(assembled: Iterable[Assembled], *, checkov: Path, workspace: Path) -> list[Survey]:
+    """Hold all of `assembled` against every checker."""
+    apps = list(assembled)
+    templates = {
+        app.name: [each for each in templates_of(app.folder) if each.construct in app.stacks] for app in apps
+    }
+    scanned = checkov_violations(templates, command=checkov, workspace=workspace)
+    surveys = []
+    for app in apps:
+        refused, acknowledged = read_report(app.folder, [each.construct for each in templates_of(app.folder)])
+        # The built-in validation runs in every synthesis; what it may say is acknowledged beside the construct.
+        plugins = [*refused, *(found for found in acknowledged if found.checker != "cfn-validate")]
+        names = {each.stack for each in templates[app.name]}
+        here = {found for found in plugins if found.path.partition("/")[0] in names}
+        found = {
+            *here,
+            *cfn_lint_violations(templates[app.name], region=app.place.region),
+            *scanned[app.name],
+        }
+        surveys.append(
+            Survey(app.name, app.place, tuple(templates[app.name]), frozenset(refused), frozenset(found))
+        )
+    return surveys
+
+
+def stale(surveys: Iterable[Survey]) -> list[tuple[Acknowledgement, str]]:
+    """Rules of acknowledgements that matched nothing anywhere."""
+    used = set()
+    for each in surveys:
+        for violation in each.violations:
+            for acknowledgement in ACKNOWLEDGEMENTS:
+                if acknowledgement.covers(violation, each.place):
+                    rules = zip(acknowledgement.rules_in(each.place), acknowledgement.rules, strict=True)
+                    used |= {(acknowledgement, rule) for named, rule in rules if named == violation.rule}
+    return [(each, rule) for each in ACKNOWLEDGEMENTS for rule in each.rules if (each, rule) not in used]
+
+
+def _some_tree(folder: Path) -> Path:
+    """A folder to deliver. What is in it decides over the name of an asset and over nothing else in a template."""
+    tree = folder / "tree"
+    tree.mkdir(parents=True)
+    (tree / "kustomization.yaml").write_text("resources: []\n", encoding="utf-8")
+    return tree

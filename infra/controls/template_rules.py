@@ -1,0 +1,148 @@
+"""Rules over CloudFormation templates, for what the other checkers do not see.
+
+cdk-nag knows `aws_eks`, not `aws_eks_v2`; checkov has no rule for a public API server; neither asks for all five logs of
+a control plane or sees a node group on Amazon Linux 2. A rule is a function of a template: it yields the logical id of a
+resource and what is wrong with it. Values that only CloudFormation knows count as wrong where a literal would be right.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Iterator, Mapping
+from typing import Any, Final
+
+from infra.controls import iam_rules
+from infra.controls.violation import Template
+from modelyard.spec.loading import secret_value
+
+Broken = tuple[str, str]
+Rule = Callable[[Template], Iterator[Broken]]
+
+_WORLD: Final = ("0.0.0.0/0", "::/0")
+_CONTROL_PLANE_LOGS: Final = {"api", "audit", "authenticator", "controllerManager", "scheduler"}
+
+
+def resources(template: Template, kind: str) -> Iterator[tuple[str, dict[str, Any]]]:
+    """Logical id and properties of every resource of type `kind`."""
+    for name, resource in template.get("Resources", {}).items():
+        if resource["Type"] == kind:
+            yield name, resource.get("Properties", {})
+
+
+def eks_endpoint_open(template: Template) -> Iterator[Broken]:
+    for name, properties in resources(template, "AWS::EKS::Cluster"):
+        network = properties.get("ResourcesVpcConfig", {})
+        if network.get("EndpointPublicAccess", True) is False:  # EKS' own default is a public endpoint
+            continue
+        cidrs = network.get("PublicAccessCidrs") or list(_WORLD)
+        if not isinstance(cidrs, list) or any(cidr in _WORLD for cidr in cidrs):
+            yield (
+                name,
+                "the API server can be reached from the whole internet; name networks or make it private",
+            )
+
+
+def eks_control_plane_logs(template: Template) -> Iterator[Broken]:
+    for name, properties in resources(template, "AWS::EKS::Cluster"):
+        stated = properties.get("Logging", {}).get("ClusterLogging", {}).get("EnabledTypes", [])
+        if missing := _CONTROL_PLANE_LOGS - {each.get("Type") for each in stated}:
+            yield name, f"logs of the control plane are off: {', '.join(sorted(missing))}"
+
+
+def eks_secrets_encryption(template: Template) -> Iterator[Broken]:
+    for name, properties in resources(template, "AWS::EKS::Cluster"):
+        encrypted = [
+            kind
+            for each in properties.get("EncryptionConfig", [])
+            if each.get("Provider", {}).get("KeyArn")
+            for kind in each.get("Resources", [])
+        ]
+        if "secrets" not in encrypted:
+            yield name, "Kubernetes secrets have no key of their own"
+
+
+def eks_node_image(template: Template) -> Iterator[Broken]:
+    for name, properties in resources(template, "AWS::EKS::Nodegroup"):
+        image = properties.get("AmiType")
+        if not isinstance(image, str) or image.startswith("AL2_"):
+            yield name, f"nodes run Amazon Linux 2, which has no images for current Kubernetes: {image}"
+
+
+def launch_template_imds(template: Template) -> Iterator[Broken]:
+    for name, properties in resources(template, "AWS::EC2::LaunchTemplate"):
+        options = properties.get("LaunchTemplateData", {}).get("MetadataOptions", {})
+        if options.get("HttpEndpoint") == "disabled":
+            continue
+        if options.get("HttpTokens") != "required":
+            yield name, "instance metadata answers without a token (IMDSv1)"
+        elif options.get("HttpPutResponseHopLimit") != 1:
+            yield name, "instance metadata can be reached from pods; one hop ends at the node"
+
+
+def vpc_flow_log(template: Template) -> Iterator[Broken]:
+    logged = [
+        properties.get("ResourceId", {}).get("Ref")
+        for _, properties in resources(template, "AWS::EC2::FlowLog")
+        if properties.get("TrafficType", "ALL") == "ALL"
+    ]
+    for name, _ in resources(template, "AWS::EC2::VPC"):
+        if name not in logged:
+            yield (
+                name,
+                "nobody could say afterwards who talked to whom: the VPC has no flow log of all traffic",
+            )
+
+
+def security_group_open(template: Template) -> Iterator[Broken]:
+    inline = [
+        (name, rule)
+        for name, properties in resources(template, "AWS::EC2::SecurityGroup")
+        for rule in properties.get("SecurityGroupIngress", [])
+    ]
+    for name, rule in [*inline, *resources(template, "AWS::EC2::SecurityGroupIngress")]:
+        if rule.get("CidrIp") in _WORLD or rule.get("CidrIpv6") in _WORLD:
+            ports = f"{rule.get('FromPort', 'all')}-{rule.get('ToPort', 'all')}"
+            yield name, f"everybody may connect, ports {ports}"
+
+
+def efs_encryption(template: Template) -> Iterator[Broken]:
+    for name, properties in resources(template, "AWS::EFS::FileSystem"):
+        if properties.get("Encrypted") is not True:
+            yield name, "the file system is not encrypted"
+
+
+def plain_secret(template: Template) -> Iterator[Broken]:
+    for name, properties in resources(template, "AWS::SecretsManager::Secret"):
+        if "SecretString" in properties:
+            yield (
+                name,
+                "a secret's value stands in the template; put it in with aws secretsmanager put-secret-value",
+            )
+    for section in ("Resources", "Parameters", "Outputs"):
+        for name, body in template.get(section, {}).items():
+            if match := secret_value(json.dumps(body)):
+                yield name, f"a value that looks like a secret, {match[0][:4]}…"
+
+
+RULES: Final[Mapping[str, Rule]] = {
+    "eks-endpoint-open": eks_endpoint_open,
+    "eks-control-plane-logs": eks_control_plane_logs,
+    "eks-secrets-encryption": eks_secrets_encryption,
+    "eks-node-image": eks_node_image,
+    "launch-template-imds": launch_template_imds,
+    "vpc-flow-log": vpc_flow_log,
+    "security-group-open": security_group_open,
+    "efs-encryption": efs_encryption,
+    "plain-secret": plain_secret,
+    "iam-wildcard-action": iam_rules.wildcard_action,
+    "iam-wildcard-resource": iam_rules.wildcard_resource,
+    "iam-broad-managed-policy": iam_rules.broad_managed_policy,
+    "resource-policy-open": iam_rules.open_resource_policy,
+}
+
+
+def broken_rules(template: Template) -> Iterator[tuple[str, str, str]]:
+    """Rule, logical id and message of everything in `template` that breaks a rule."""
+    for rule, check in RULES.items():
+        for name, message in check(template):
+            yield rule, name, message

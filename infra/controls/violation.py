@@ -1,0 +1,26 @@
+"""What a checker has found, in one form for all checkers."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any, Literal
+
+Checker = Literal["cdk-nag", "cfn-guard", "cfn-validate", "template-rules", "cfn-lint", "checkov"]
+Template = dict[str, Any]
+
+
+@dataclass(frozen=True, order=True)
+class Violation:
+    """A rule that something in a template breaks.
+
+    `path` is the construct path from its stack on, such as `Network/Network/Vpc/Resource`: the same for every checker,
+    in every environment, and whether or not the stack is part of a pipeline.
+    """
+
+    checker: Checker
+    rule: str
+    path: str
+    message: str = ""
+
+    def __str__(self) -> str:
+        return f"{self.checker}: {self.rule} at {self.path}: {self.message}"

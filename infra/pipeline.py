@@ -1,0 +1,151 @@
+"""Stack `Pipeline`: CodePipeline takes a push through the environments, and changes itself first."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Final
+
+from aws_cdk import Duration, RemovalPolicy, Stack, Stage, Tags, pipelines
+from aws_cdk import Environment as AwsEnvironment
+from aws_cdk import aws_codebuild as codebuild
+from aws_cdk import aws_codepipeline as codepipeline
+from aws_cdk import aws_iam as iam
+from aws_cdk import aws_s3 as s3
+from constructs import Construct
+
+from infra import promotion
+from infra.bootstrap import bootstrap_role_arn
+from infra.pipeline_permissions import narrow_permissions
+from infra.platform import add_platform
+from modelyard.aws.audit_log import AuditLog
+from modelyard.aws.encryption_key import EncryptionKey
+from modelyard.aws.exact_actions import use_exact_actions
+from modelyard.spec import Environment, Pipeline
+
+NAME: Final = "modelyard-pipeline"
+CDK_CLI: Final = "2.1148.1"
+"""As in package.json: without it the pipeline would update itself with whatever npm calls the latest."""
+
+CDK_ASSETS: Final = "4.7.3"
+"""Publishes what templates refer to; the same trap."""
+
+_RUNTIMES: Final = {"nodejs": "22", "python": "3.13"}
+
+
+class EnvironmentStage(Stage):
+    """The stacks of one environment, with the names that `cdk deploy -c env=NAME` gives them."""
+
+    def __init__(self, scope: Construct, construct_id: str, *, settings: Environment, tree: Path) -> None:
+        super().__init__(scope, construct_id)
+        self.settings = settings
+        self.stacks = add_platform(self, settings, tree=tree)
+
+
+class PipelineStack(Stack):
+    """Source, checks and synthesis, then each environment with its smoke step, behind its approval if it has one."""
+
+    def __init__(
+        self,
+        scope: Construct,
+        construct_id: str,
+        *,
+        pipeline: Pipeline,
+        environments: Sequence[
+            tuple[Environment, Path]
+        ],  # in the order of the stages, with their rendered trees
+    ) -> None:
+        super().__init__(
+            scope,
+            construct_id,
+            stack_name=NAME,
+            description="Modelyard: promotion through the environments",
+            env=AwsEnvironment(account=pipeline.account, region=pipeline.region),
+            termination_protection=True,
+        )
+        Tags.of(self).add("modelyard:pipeline", pipeline.repository)
+        self.log = AuditLog(self, "BuildLog", retention_days=pipeline.log_retention_days)
+        self.source = pipelines.CodePipelineSource.connection(
+            pipeline.repository, pipeline.branch, connection_arn=pipeline.connection_arn
+        )
+        self.pipeline = pipelines.CodePipeline(
+            self,
+            "Pipeline",
+            pipeline_name=NAME,
+            pipeline_type=codepipeline.PipelineType.V2,
+            # A second push waits for the first: environments are never of two commits at once.
+            execution_mode=codepipeline.ExecutionMode.QUEUED,
+            artifact_bucket=self._artifacts(),
+            cross_account_keys=True,
+            cli_version=CDK_CLI,
+            cdk_assets_cli_version=CDK_ASSETS,
+            synth=pipelines.ShellStep(
+                "Synth",
+                input=self.source,
+                commands=[*promotion.CHECKS, promotion.SYNTH],
+                primary_output_directory="cdk.out",
+            ),
+            synth_code_build_defaults=pipelines.CodeBuildOptions(
+                build_environment=codebuild.BuildEnvironment(compute_type=codebuild.ComputeType.LARGE),
+                timeout=Duration.hours(2),
+            ),
+            code_build_defaults=pipelines.CodeBuildOptions(
+                build_environment=codebuild.BuildEnvironment(
+                    build_image=codebuild.LinuxBuildImage.STANDARD_8_0
+                ),
+                # jsii and the CDK command line want Node 22 or newer, in every project of the pipeline.
+                partial_build_spec=codebuild.BuildSpec.from_object(
+                    {"phases": {"install": {"runtime-versions": _RUNTIMES}}}
+                ),
+                logging=codebuild.LoggingOptions(
+                    cloud_watch=codebuild.CloudWatchLoggingOptions(log_group=self.log)
+                ),
+            ),
+        )
+        approvals = {stage.environment: stage.approval for stage in pipeline.stages}
+        self.stages = [self._add(settings, tree, approvals[settings.name]) for settings, tree in environments]
+        # Now, not while the app is synthesised: what it makes is then there for aspects and acknowledgements.
+        self.pipeline.build_pipeline()
+        narrow_permissions(self)
+        use_exact_actions(self)
+
+    def _add(self, settings: Environment, tree: Path, approval: str | None) -> EnvironmentStage:
+        stage = EnvironmentStage(self, settings.name.capitalize(), settings=settings, tree=tree)
+        asked = (
+            [pipelines.ManualApprovalStep(f"Approve{stage.node.id}", comment=approval)] if approval else []
+        )
+        self.pipeline.add_stage(stage, pre=asked, post=[self._smoke(settings)])
+        return stage
+
+    def _smoke(self, settings: Environment) -> pipelines.CodeBuildStep:
+        lookup = bootstrap_role_arn("lookup", account=settings.account, region=settings.region)
+        return pipelines.CodeBuildStep(
+            f"Smoke{settings.name.capitalize()}",
+            input=self.source,
+            commands=[promotion.smoke(settings.name)],
+            role_policy_statements=[iam.PolicyStatement(actions=["sts:AssumeRole"], resources=[lookup])],
+        )
+
+    def _artifacts(self) -> s3.Bucket:
+        """Source and templates on their way; the accounts of the environments read them with this key."""
+        key = EncryptionKey(self, "ArtifactsKey", description="Artifacts of the pipeline")
+        return s3.Bucket(
+            self,
+            "Artifacts",
+            encryption=s3.BucketEncryption.KMS,
+            encryption_key=key,
+            bucket_key_enabled=True,
+            block_public_access=s3.BlockPublicAccess.BLOCK_ALL,
+            object_ownership=s3.ObjectOwnership.BUCKET_OWNER_ENFORCED,
+            enforce_ssl=True,
+            minimum_tls_version=1.2,
+            versioned=True,
+            lifecycle_rules=[
+                s3.LifecycleRule(
+                    expiration=Duration.days(90),
+                    noncurrent_version_expiration=Duration.days(7),
+                    abort_incomplete_multipart_upload_after=Duration.days(1),
+                )
+            ],
+            removal_policy=RemovalPolicy.RETAIN,
+        )

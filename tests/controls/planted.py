@@ -1,0 +1,116 @@
+"""Mistakes as people make them, planted in the shipped app of production, and who is expected to notice."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any, TypeVar
+
+import aws_cdk as cdk
+from aws_cdk import aws_ec2 as ec2
+from aws_cdk import aws_efs as efs
+from aws_cdk import aws_eks_v2 as eks
+from aws_cdk import aws_iam as iam
+from aws_cdk import aws_secretsmanager as secretsmanager
+
+R = TypeVar("R", bound=cdk.CfnResource)
+
+CDK_NAG, CFN_GUARD, CHECKOV, OURS, BUILT_IN = (
+    "cdk-nag",
+    "cfn-guard",
+    "checkov",
+    "template-rules",
+    "cfn-validate",
+)
+
+
+@dataclass(frozen=True)
+class Mistake:
+    """`place`: construct path of the resource that a checker must point at."""
+
+    plant: Callable[[cdk.App], None]
+    place: str
+    caught_by: frozenset[str]
+
+
+def find(app: cdk.App, path: str, kind: type[R]) -> R:
+    construct: Any = app
+    for part in path.split("/"):
+        construct = construct.node.find_child(part)
+    assert isinstance(construct, kind), (path, type(construct))
+    return construct
+
+
+def public_endpoint(app: cdk.App) -> None:
+    cluster = find(app, "Cluster/Cluster/Cluster/Resource", eks.CfnCluster)
+    cluster.add_property_override("ResourcesVpcConfig.EndpointPublicAccess", True)
+
+
+def unencrypted_efs(app: cdk.App) -> None:
+    file_system = find(app, "ModelCache/Cache/FileSystem/Resource", efs.CfnFileSystem)
+    file_system.encrypted = False
+    file_system.kms_key_id = None
+
+
+def wildcard_iam(app: cdk.App) -> None:
+    policy = find(app, "Delivery/Flux/SourceRole/DefaultPolicy/Resource", iam.CfnPolicy)
+    document = policy.policy_document
+    assert isinstance(document, iam.PolicyDocument)
+    document.add_statements(iam.PolicyStatement(actions=["s3:*"], resources=["*"]))
+
+
+def plain_secret(app: cdk.App) -> None:
+    secret = find(app, "Secrets/Secrets/Secrets/prod--inference--hf-token", secretsmanager.CfnSecret)
+    secret.secret_string = "hf_" + "Aa1" * 12
+
+
+def missing_flow_log(app: cdk.App) -> None:
+    vpc: Any = app.node.find_child("Network").node.find_child("Network").node.find_child("Vpc")
+    assert vpc.node.try_remove_child("Flow")
+
+
+def al2_node_group(app: cdk.App) -> None:
+    group = find(app, "Cluster/Cluster/SystemNodes/Nodegroup/Resource", eks.CfnNodegroup)
+    group.ami_type = "AL2_ARM_64"
+
+
+def imdsv1(app: cdk.App) -> None:
+    template = find(app, "Cluster/Cluster/SystemNodes/Template/Resource", ec2.CfnLaunchTemplate)
+    template.add_property_override("LaunchTemplateData.MetadataOptions.HttpTokens", "optional")
+
+
+def open_security_group(app: cdk.App) -> None:
+    group: Any = app.node.find_child("ModelCache").node.find_child("Cache").node.find_child("MountTargets")
+    group.add_ingress_rule(ec2.Peer.any_ipv4(), ec2.Port.tcp(22), "from anywhere")
+
+
+MISTAKES = {
+    "public endpoint": Mistake(
+        public_endpoint, "Cluster/Cluster/Cluster/Resource", frozenset({CFN_GUARD, OURS})
+    ),
+    "unencrypted EFS": Mistake(
+        unencrypted_efs,
+        "ModelCache/Cache/FileSystem/Resource",
+        frozenset({CDK_NAG, CFN_GUARD, CHECKOV, OURS}),
+    ),
+    "wildcard IAM": Mistake(
+        wildcard_iam,
+        "Delivery/Flux/SourceRole/DefaultPolicy/Resource",
+        frozenset({CDK_NAG, CFN_GUARD, CHECKOV, OURS}),
+    ),
+    "plain secret": Mistake(
+        plain_secret, "Secrets/Secrets/Secrets/prod--inference--hf-token", frozenset({OURS})
+    ),
+    "missing flow log": Mistake(missing_flow_log, "Network/Network/Vpc/Resource", frozenset({CDK_NAG, OURS})),
+    "AL2 node group": Mistake(
+        al2_node_group, "Cluster/Cluster/SystemNodes/Nodegroup/Resource", frozenset({OURS})
+    ),
+    "IMDSv1": Mistake(
+        imdsv1, "Cluster/Cluster/SystemNodes/Template/Resource", frozenset({CFN_GUARD, CHECKOV, OURS})
+    ),
+    "open security group": Mistake(
+        open_security_group,
+        "ModelCache/Cache/MountTargets/Resource",
+        frozenset({CDK_NAG, CFN_GUARD, CHECKOV, BUILT_IN, OURS}),
+    ),
+}
