@@ -96,6 +96,12 @@ ENVIRONMENT: Final = (
     ),
     Acknowledgement(
         "cdk-nag",
+        _wild("<Weights79DEE8EF.Arn>/*"),
+        "ModelCache/Reader/Role/*",
+        "every object of the one bucket: models name their files, and are not known to the template",
+    ),
+    Acknowledgement(
+        "cdk-nag",
         _managed("service-role/AmazonEFSCSIDriverPolicy"),
         "Cluster/Cluster/EfsDriverRole/*",
         "the driver's own policy, bound by tags; its add-on updates itself and may need what is added there",
@@ -165,6 +171,42 @@ ENVIRONMENT: Final = (
         ("AwsSolutions-SMG4",),
         "Secrets/Secrets/Secrets/*",
         "tokens of Hugging Face and certificates are issued elsewhere; AWS cannot rotate them",
+    ),
+    Acknowledgement(
+        "cdk-nag",
+        ("AwsSolutions-S1",),
+        "ModelCache/Weights/*",
+        "one role reads the bucket and nobody else; AWS CloudTrail's data events say who put what, where that is asked",
+    ),
+    Acknowledgement(
+        "checkov",
+        ("CKV_AWS_18",),
+        "ModelCache/Weights/*",
+        "one role reads the bucket and nobody else; AWS CloudTrail's data events say who put what, where that is asked",
+    ),
+    Acknowledgement(
+        "cfn-guard",
+        ("s3_bucket_logging_enabled_check",),
+        "ModelCache/Weights/*",
+        "one role reads the bucket and nobody else; AWS CloudTrail's data events say who put what, where that is asked",
+    ),
+    Acknowledgement(
+        "cfn-guard",
+        ("s3_bucket_default_encryption_kms_check",),
+        "ModelCache/Weights/*",
+        "encrypted with the key of S3: weights are no secret, and every reader would need a grant of ours",
+    ),
+    Acknowledgement(
+        "cfn-guard",
+        ("s3_event_notifications_enabled_check",),
+        "ModelCache/Weights/*",
+        "servers read what they were told to; nothing waits for an event",
+    ),
+    Acknowledgement(
+        "cfn-guard",
+        ("s3_bucket_object_lock_enabled_check",),
+        "ModelCache/Weights/*",
+        "weights can be fetched again; versions keep what was overwritten for 30 days",
     ),
     Acknowledgement(
         "cdk-nag",
@@ -308,7 +350,7 @@ ENVIRONMENT: Final = (
     Acknowledgement(
         "cfn-lint",
         ("W3010",),
-        "Network/Network/Vpc/*",
+        "Network/Network/*",
         "zones are stated, since a look-up takes credentials",
     ),
     Acknowledgement(

@@ -138,6 +138,11 @@ def _violations(
     for violation in reported:
         for construct in violation["violatingConstructs"]:
             path: str = construct["constructPath"]
+            if not path:  # cfn-guard now and then names a rule without a place
+                yield Violation(
+                    checker, violation["ruleName"], "", violation["description"].splitlines()[0]
+                )
+                continue
             # The stacks of a pipeline lie within the pipeline's: the nearest one is meant.
             stack = max((each for each in stacks if f"{path}/".startswith(f"{each}/")), key=len)
             outside = stack.removesuffix(stack.rpartition("/")[2])

@@ -130,7 +130,7 @@ def survey(assembled: Iterable[Assembled], *, checkov: Path, workspace: Path) ->
         # The built-in validation runs in every synthesis; what it may say is acknowledged beside the construct.
         plugins = [*refused, *(found for found in acknowledged if found.checker != "cfn-validate")]
         names = {each.stack for each in templates[app.name]}
-        here = {found for found in plugins if found.path.partition("/")[0] in names}
+        here = {found for found in plugins if not found.path or found.path.partition("/")[0] in names}
         found = {
             *here,
             *cfn_lint_violations(templates[app.name], region=app.place.region),

@@ -46,7 +46,7 @@ class CostAlarms(Construct):
         self._name = name
         self._tag = tag
         self.key = EncryptionKey(
-            self, "Key", description="Warnings about cost", removal_policy=removal_policy
+            self, "Key", description="Warnings about cost", refuse_grants=True, removal_policy=removal_policy
         )
         self.topic = sns.Topic(self, "Topic", master_key=self.key, enforce_ssl=True)
         self._admit_senders()

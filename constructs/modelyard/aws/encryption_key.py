@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from aws_cdk import Duration, RemovalPolicy
+from aws_cdk import aws_iam as iam
 from aws_cdk import aws_kms as kms
 from constructs import Construct
 
@@ -16,6 +17,7 @@ class EncryptionKey(kms.Key):
         construct_id: str,
         *,
         description: str,
+        refuse_grants: bool = False,  # but by AWS services; not for EKS, whose CreateCluster fails then
         removal_policy: RemovalPolicy = RemovalPolicy.RETAIN,
     ) -> None:
         super().__init__(
@@ -27,3 +29,19 @@ class EncryptionKey(kms.Key):
             # The shortest wait that KMS allows: only keys of throw-away environments are ever scheduled for deletion.
             pending_window=Duration.days(7) if removal_policy == RemovalPolicy.DESTROY else None,
         )
+        if refuse_grants:
+            self.add_to_resource_policy(
+                iam.PolicyStatement(
+                    sid="GrantsByServicesAlone",
+                    effect=iam.Effect.DENY,
+                    principals=[iam.AnyPrincipal()],
+                    actions=["kms:CreateGrant"],
+                    resources=["*"],
+                    conditions={
+                        "BoolIfExists": {
+                            "kms:GrantIsForAWSResource": "false",
+                            "aws:PrincipalIsAWSService": "false",
+                        }
+                    },
+                )
+            )
