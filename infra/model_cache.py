@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Final
 
-from aws_cdk import Annotations
+from aws_cdk import Acknowledgment, Annotations, Validations
 from aws_cdk import aws_ec2 as ec2
 from aws_cdk import aws_s3 as s3
 from constructs import Construct
@@ -109,6 +109,12 @@ class ModelCacheStack(EnvironmentStack):
             size_gib=cache.size_gib,
             mb_per_second_per_tib=cache.lustre_mb_per_second_per_tib,
             removal_policy=self.removal_policy,
+        )
+        Validations.of(self).acknowledge(
+            Acknowledgment(
+                id="CloudFormation-Validate::W2001",
+                reason="Lustre has one subnet; those of the other zones go unused",
+            )
         )
         # The cluster's group is EKS' own: it admits everything out, and answers come back without a rule.
         Annotations.of(self).acknowledge_warning("@aws-cdk/aws-ec2:ipv4IgnoreEgressRule")

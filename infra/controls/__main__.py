@@ -8,6 +8,7 @@ from collections import Counter
 from collections.abc import Sequence
 from pathlib import Path
 
+from infra.controls.acknowledgements import SHIPPED
 from infra.controls.survey import CHECKOV, Survey, shipped_apps, stale, survey
 from infra.controls.violation import Checker
 from modelyard.cli.printing import console, count, table
@@ -31,7 +32,7 @@ def main(root: Path, wanted: Sequence[str]) -> int:
     for violation in unaccepted:
         print(violation)
     # Whether something is still needed can be said of all apps together only.
-    unused = [] if wanted else stale(surveys)
+    unused = [] if wanted else stale(surveys, SHIPPED)
     for acknowledgement, rule in unused:
         print(f"nothing to accept: {acknowledgement.checker} {rule} at {acknowledgement.path}")
     _print(surveys)

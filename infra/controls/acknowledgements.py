@@ -7,60 +7,13 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import dataclass
-from fnmatch import fnmatchcase
 from typing import Final
 
-from infra.controls.violation import Checker, Violation
+from infra.controls.acknowledgement import Acknowledgement, Place, managed, wild
+from infra.controls.options import OPTIONS
+from infra.controls.violation import Violation
 
-
-@dataclass(frozen=True)
-class Place:
-    """Where stacks go."""
-
-    account: str
-    region: str
-    disposable: bool
-
-
-@dataclass(frozen=True)
-class Acknowledgement:
-    """One reason for one or more rules of a checker.
-
-    Rules are exact, with `{account}` and `{region}` for the stack's own; paths are patterns over construct paths that
-    begin with the stack's name.
-    """
-
-    checker: Checker
-    rules: tuple[str, ...]
-    path: str
-    reason: str
-    disposable: bool = False  # only where `removal` is destroy: nothing of it is for production
-
-    def covers(self, violation: Violation, place: Place) -> bool:
-        return (
-            self.checker == violation.checker
-            and violation.rule in self.rules_in(place)
-            and fnmatchcase(violation.path, self.path)
-        )
-
-    def rules_in(self, place: Place) -> tuple[str, ...]:
-        """The rules that are accepted in `place`, as the checker names them there."""
-        if self.disposable and not place.disposable:
-            return ()
-        return tuple(
-            rule.replace("{account}", place.account).replace("{region}", place.region) for rule in self.rules
-        )
-
-
-def _managed(*names: str) -> tuple[str, ...]:
-    return tuple(f"AwsSolutions-IAM4[Policy::arn:<AWS::Partition>:iam::aws:policy/{name}]" for name in names)
-
-
-def _wild(*resources: str) -> tuple[str, ...]:
-    return tuple(f"AwsSolutions-IAM5[Resource::{resource}]" for resource in resources)
-
-
-_NODE_POLICIES: Final = _managed(
+_NODE_POLICIES: Final = managed(
     "AmazonEKSWorkerNodePolicy",
     "AmazonEKS_CNI_Policy",
     "AmazonEC2ContainerRegistryPullOnly",
@@ -72,7 +25,7 @@ _PROVIDER: Final = "Delivery/Flux/Installer/Provider/framework-onEvent"
 ENVIRONMENT: Final = (
     Acknowledgement(
         "cdk-nag",
-        _managed("AmazonEKSClusterPolicy"),
+        managed("AmazonEKSClusterPolicy"),
         "Cluster/Cluster/Cluster/Role/*",
         "the policy that EKS documents for the control plane; AWS extends it when EKS needs more",
     ),
@@ -90,25 +43,25 @@ ENVIRONMENT: Final = (
     ),
     Acknowledgement(
         "cdk-nag",
-        _managed("service-role/AmazonEBSCSIDriverPolicy"),
+        managed("service-role/AmazonEBSCSIDriverPolicy"),
         "Cluster/Cluster/EbsDriverRole/*",
         "the driver's own policy, bound by tags; its add-on updates itself and may need what is added there",
     ),
     Acknowledgement(
         "cdk-nag",
-        _wild("<Weights79DEE8EF.Arn>/*"),
+        wild("<Weights79DEE8EF.Arn>/*"),
         "ModelCache/Reader/Role/*",
         "every object of the one bucket: models name their files, and are not known to the template",
     ),
     Acknowledgement(
         "cdk-nag",
-        _managed("service-role/AmazonEFSCSIDriverPolicy"),
+        managed("service-role/AmazonEFSCSIDriverPolicy"),
         "Cluster/Cluster/EfsDriverRole/*",
         "the driver's own policy, bound by tags; its add-on updates itself and may need what is added there",
     ),
     Acknowledgement(
         "cdk-nag",
-        _wild(
+        wild(
             *(
                 f"arn:aws:ec2:{{region}}:*:{kind}/*"
                 for kind in (
@@ -132,19 +85,19 @@ ENVIRONMENT: Final = (
     ),
     Acknowledgement(
         "cdk-nag",
-        _wild("arn:aws:iam::{account}:instance-profile/*"),
+        wild("arn:aws:iam::{account}:instance-profile/*"),
         "Karpenter/Karpenter/Policies/*",
         "Karpenter lists and reads profiles by name; writes are bound to this cluster's tags",
     ),
     Acknowledgement(
         "cdk-nag",
-        _wild("*"),
+        wild("*"),
         "Karpenter/Karpenter/Policies/*",
         "reads for which AWS has no resources; infra/controls/iam_rules.py lists each with its source",
     ),
     Acknowledgement(
         "cdk-nag",
-        _wild("arn:aws:ssm:{region}::parameter/aws/service/*"),
+        wild("arn:aws:ssm:{region}::parameter/aws/service/*"),
         "Karpenter/Karpenter/Policies/ResourceDiscovery/*",
         "public parameters of AWS, under which the ids of node images stand",
     ),
@@ -246,13 +199,13 @@ ENVIRONMENT: Final = (
     ),
     Acknowledgement(
         "cdk-nag",
-        _managed("service-role/AWSLambdaBasicExecutionRole"),
+        managed("service-role/AWSLambdaBasicExecutionRole"),
         f"{_UPLOAD}/ServiceRole/*",
         "the role is CDK's; the policy lets the function write its log and nothing else",
     ),
     Acknowledgement(
         "cdk-nag",
-        _wild(
+        wild(
             "arn:aws:s3:::cdk-hnb659fds-assets-{account}-{region}/*",
             "<DeliveryTreeB2CC1712.Arn>/*",
         ),
@@ -261,25 +214,25 @@ ENVIRONMENT: Final = (
     ),
     Acknowledgement(
         "cdk-nag",
-        _wild("<DeliveryTreeB2CC1712.Arn>/*"),
+        wild("<DeliveryTreeB2CC1712.Arn>/*"),
         "Delivery/Flux/SourceRole/*",
         "Flux reads the whole tree of one named bucket, and writes nothing",
     ),
     Acknowledgement(
         "cdk-nag",
-        _managed("service-role/AWSLambdaVPCAccessExecutionRole"),
+        managed("service-role/AWSLambdaVPCAccessExecutionRole"),
         "Delivery/Flux/InstallerRole/*",
         "network interfaces in the VPC and the function's log; AWS documents this policy for it",
     ),
     Acknowledgement(
         "cdk-nag",
-        _managed("service-role/AWSLambdaBasicExecutionRole", "service-role/AWSLambdaVPCAccessExecutionRole"),
+        managed("service-role/AWSLambdaBasicExecutionRole", "service-role/AWSLambdaVPCAccessExecutionRole"),
         f"{_PROVIDER}/ServiceRole/*",
         "the role is CDK's and takes no other; the policies are for the log and network interfaces",
     ),
     Acknowledgement(
         "cdk-nag",
-        _wild("<FluxInstallerHandlerEE8EAF03.Arn>:*"),
+        wild("<FluxInstallerHandlerEE8EAF03.Arn>:*"),
         f"{_PROVIDER}/ServiceRole/*",
         "the versions of one named function",
     ),
@@ -401,13 +354,13 @@ PIPELINE: Final = (
     ),
     Acknowledgement(
         "cdk-nag",
-        _wild("<Artifacts82DD59A1.Arn>/*"),
+        wild("<Artifacts82DD59A1.Arn>/*"),
         "Pipeline/Pipeline/*/DefaultPolicy/Resource",
         "objects of one named bucket, whose keys CodePipeline makes up for each execution",
     ),
     Acknowledgement(
         "cdk-nag",
-        _wild(
+        wild(
             "arn:aws:cloudformation:{region}:{account}:stack/CDKToolkit/*",
             "arn:aws:cloudformation:{region}:{account}:stack/modelyard-pipeline/*",
         ),
@@ -417,7 +370,10 @@ PIPELINE: Final = (
 )
 """For the stack of the pipeline."""
 
-ACKNOWLEDGEMENTS: Final[tuple[Acknowledgement, ...]] = (*ENVIRONMENT, *PIPELINE)
+SHIPPED: Final[tuple[Acknowledgement, ...]] = (*ENVIRONMENT, *PIPELINE)
+"""Those that the environments of this repository need."""
+
+ACKNOWLEDGEMENTS: Final[tuple[Acknowledgement, ...]] = (*ENVIRONMENT, *OPTIONS, *PIPELINE)
 
 
 @dataclass(frozen=True)

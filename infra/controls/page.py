@@ -6,7 +6,8 @@ import re
 import sys
 from pathlib import Path
 
-from infra.controls.acknowledgements import ACKNOWLEDGEMENTS, Acknowledgement
+from infra.controls.acknowledgement import Acknowledgement
+from infra.controls.acknowledgements import ACKNOWLEDGEMENTS
 
 BEGIN = "<!-- acknowledgements: python -m infra.controls.page writes this -->"
 END = "<!-- end of acknowledgements -->"

@@ -13,7 +13,8 @@ import jsii
 from cdk_nag import AwsSolutionsChecks
 from cdklabs.cdk_validator_cfnguard import CfnGuardValidator
 
-from infra.controls.acknowledgements import ACKNOWLEDGEMENTS, Place
+from infra.controls.acknowledgement import Place
+from infra.controls.acknowledgements import ACKNOWLEDGEMENTS
 from infra.controls.template_rules import RULES, broken_rules
 from infra.controls.violation import Checker, Violation
 from infra.environment_stack import EnvironmentStack
@@ -79,8 +80,10 @@ def add_controls(app: cdk.App) -> None:
 
 
 def place_of(stack: cdk.Stack) -> Place:
-    disposable = isinstance(stack, EnvironmentStack) and stack.settings.removal == "destroy"
-    return Place(stack.account, stack.region, disposable)
+    if not isinstance(stack, EnvironmentStack):
+        return Place(stack.account, stack.region, disposable=False)
+    settings = stack.settings
+    return Place(stack.account, stack.region, settings.removal == "destroy", settings.cache.read_buckets)
 
 
 def _acknowledge(stacks: Sequence[cdk.Stack]) -> None:
@@ -139,9 +142,7 @@ def _violations(
         for construct in violation["violatingConstructs"]:
             path: str = construct["constructPath"]
             if not path:  # cfn-guard now and then names a rule without a place
-                yield Violation(
-                    checker, violation["ruleName"], "", violation["description"].splitlines()[0]
-                )
+                yield Violation(checker, violation["ruleName"], "", violation["description"].splitlines()[0])
                 continue
             # The stacks of a pipeline lie within the pipeline's: the nearest one is meant.
             stack = max((each for each in stacks if f"{path}/".startswith(f"{each}/")), key=len)

@@ -10,7 +10,8 @@ from typing import Any
 
 import aws_cdk as cdk
 
-from infra.controls.acknowledgements import ACKNOWLEDGEMENTS, Acknowledgement, Place, Verdict, judge
+from infra.controls.acknowledgement import Acknowledgement, Place
+from infra.controls.acknowledgements import Verdict, judge
 from infra.controls.plugins import add_controls, place_of, read_report
 from infra.controls.scanners import StackTemplate, cfn_lint_violations, checkov_violations, templates_of
 from infra.controls.violation import Violation
@@ -142,16 +143,21 @@ def survey(assembled: Iterable[Assembled], *, checkov: Path, workspace: Path) ->
     return surveys
 
 
-def stale(surveys: Iterable[Survey]) -> list[tuple[Acknowledgement, str]]:
-    """Rules of acknowledgements that matched nothing anywhere."""
-    used = set()
-    for each in surveys:
-        for violation in each.violations:
-            for acknowledgement in ACKNOWLEDGEMENTS:
-                if acknowledgement.covers(violation, each.place):
-                    rules = zip(acknowledgement.rules_in(each.place), acknowledgement.rules, strict=True)
-                    used |= {(acknowledgement, rule) for named, rule in rules if named == violation.rule}
-    return [(each, rule) for each in ACKNOWLEDGEMENTS for rule in each.rules if (each, rule) not in used]
+def stale(
+    surveys: Iterable[Survey], acknowledgements: Iterable[Acknowledgement]
+) -> list[tuple[Acknowledgement, str]]:
+    """Rules of `acknowledgements` that matched nothing anywhere."""
+    wanted = list(acknowledgements)
+    used = {
+        (acknowledgement, rule)
+        for each in surveys
+        for violation in each.violations
+        for acknowledgement in wanted
+        if acknowledgement.covers(violation, each.place)
+        for rule in acknowledgement.rules
+        if violation.rule in acknowledgement.names_of(rule, each.place)
+    }
+    return [(each, rule) for each in wanted for rule in each.rules if (each, rule) not in used]
 
 
 def _some_tree(folder: Path) -> Path:

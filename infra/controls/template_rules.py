@@ -81,7 +81,7 @@ def launch_template_imds(template: Template) -> Iterator[Broken]:
 
 def vpc_flow_log(template: Template) -> Iterator[Broken]:
     logged = [
-        properties.get("ResourceId", {}).get("Ref")
+        watched.get("Ref") if isinstance(watched := properties.get("ResourceId"), dict) else watched
         for _, properties in resources(template, "AWS::EC2::FlowLog")
         if properties.get("TrafficType", "ALL") == "ALL"
     ]

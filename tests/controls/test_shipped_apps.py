@@ -35,16 +35,17 @@ def test_every_checker_has_looked(checker: str, surveys: Surveys) -> None:
 
 
 def test_no_acknowledgement_is_stale(surveys: Surveys) -> None:
+    from infra.controls.acknowledgements import SHIPPED
     from infra.controls.survey import stale
 
-    assert stale(surveys.shipped.values()) == []
+    assert stale(surveys.shipped.values(), SHIPPED) == []
 
 
 def test_a_stale_acknowledgement_is_noticed(surveys: Surveys) -> None:
-    from infra.controls.acknowledgements import ACKNOWLEDGEMENTS
+    from infra.controls.acknowledgements import SHIPPED
     from infra.controls.survey import stale
 
-    victim = next(each for each in ACKNOWLEDGEMENTS if each.rules == ("AwsSolutions-SQS3",))
+    victim = next(each for each in SHIPPED if each.rules == ("AwsSolutions-SQS3",))
     mended = [
         replace(
             each,
@@ -53,7 +54,7 @@ def test_a_stale_acknowledgement_is_noticed(surveys: Surveys) -> None:
         for each in surveys.shipped.values()
     ]
 
-    assert stale(mended) == [(victim, "AwsSolutions-SQS3")]
+    assert stale(mended, SHIPPED) == [(victim, "AwsSolutions-SQS3")]
 
 
 def test_what_a_disposable_environment_may_do_production_may_not(surveys: Surveys) -> None:

@@ -1,0 +1,47 @@
+"""Findings that are accepted for what the shipped environments leave at its default; the rest is in `acknowledgements`."""
+
+from __future__ import annotations
+
+from typing import Final
+
+from infra.controls.acknowledgement import Acknowledgement, managed, wild
+
+OPTIONS: Final = (
+    Acknowledgement(
+        "cdk-nag",
+        managed("AmazonEKSWorkerNodeMinimalPolicy", "AmazonEC2ContainerRegistryPullOnly"),
+        "Cluster/Cluster/NodeRole/*",
+        "the policies that EKS documents for nodes of Auto Mode; pods have roles of their own",
+    ),
+    Acknowledgement(
+        "cdk-nag",
+        managed(
+            "AmazonEKSClusterPolicy",
+            "AmazonEKSComputePolicy",
+            "AmazonEKSBlockStoragePolicy",
+            "AmazonEKSLoadBalancingPolicy",
+            "AmazonEKSNetworkingPolicy",
+        ),
+        "Cluster/Cluster/ClusterRole/*",
+        "the policies that EKS documents for the control plane of Auto Mode; AWS extends them when EKS needs more",
+    ),
+    Acknowledgement(
+        "cdk-nag",
+        wild("arn:aws:s3:::{bucket}/*"),
+        "ModelCache/Reader/Role/*",
+        "every object of a bucket that the environment names: models name their files, templates do not know them",
+    ),
+    Acknowledgement(
+        "cdk-nag",
+        wild("<Weights79DEE8EF.Arn>/*"),
+        "ModelCache/Cache/*Role/*",
+        "the file system is the bucket: every object of it is a file",
+    ),
+    Acknowledgement(
+        "cdk-nag",
+        wild("arn:<AWS::Partition>:events:{region}:{account}:rule/DO-NOT-DELETE-S3-Files*"),
+        "ModelCache/Cache/ServiceRole/*",
+        "the rules of S3 Files, by the prefix that the service gives them, and by its name as their owner",
+    ),
+)
+"""Looked at where a test uses the option: tests/fixtures/platforms."""
