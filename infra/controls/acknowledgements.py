@@ -15,7 +15,6 @@ from infra.controls.violation import Violation
 
 _NODE_POLICIES: Final = managed(
     "AmazonEKSWorkerNodePolicy",
-    "AmazonEKS_CNI_Policy",
     "AmazonEC2ContainerRegistryPullOnly",
     "AmazonSSMManagedInstanceCore",
 )
@@ -40,6 +39,12 @@ ENVIRONMENT: Final = (
         _NODE_POLICIES,
         "Karpenter/Karpenter/NodeRole/*",
         "the policies that Karpenter documents for nodes; pods cannot reach the node's role",
+    ),
+    Acknowledgement(
+        "cdk-nag",
+        managed("AmazonEKS_CNI_Policy"),
+        "Cluster/Cluster/VpcCniRole/*",
+        "the CNI's own policy; its add-on updates itself and may need what is added there",
     ),
     Acknowledgement(
         "cdk-nag",

@@ -134,7 +134,7 @@ def test_addons_replace_what_is_in_their_way_and_leave_nothing(each: Synthesis) 
         assert addon["Properties"]["PreserveOnDelete"] is False
 
 
-def test_csi_controllers_have_identities_of_their_own(each: Synthesis) -> None:
+def test_components_that_call_aws_have_identities_of_their_own(each: Synthesis) -> None:
     identities = {
         name: addon["Properties"]["PodIdentityAssociations"][0]["ServiceAccount"]
         for name, addon in _addons(each).items()
@@ -143,4 +143,13 @@ def test_csi_controllers_have_identities_of_their_own(each: Synthesis) -> None:
     assert identities == {
         "aws-ebs-csi-driver": "ebs-csi-controller-sa",
         "aws-efs-csi-driver": "efs-csi-controller-sa",
+        "vpc-cni": "aws-node",
     }
+    for stack in ("Cluster", "Karpenter"):
+        nodes = [
+            role
+            for role in each.properties(stack, "AWS::IAM::Role")
+            if "ec2.amazonaws.com" in json.dumps(role["AssumeRolePolicyDocument"])
+        ]
+        assert nodes
+        assert "AmazonEKS_CNI_Policy" not in json.dumps(nodes)

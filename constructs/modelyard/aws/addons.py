@@ -28,7 +28,9 @@ class ClusterAddons:
         if prefix_delegation:
             network["env"] = {"ENABLE_PREFIX_DELEGATION": "true", "WARM_PREFIX_TARGET": "1"}
         return [
-            self._addon("VpcCni", "vpc-cni", configuration=network),
+            # Interfaces and addresses are the CNI's to change, not every process' on the node. The agent that hands out the
+            # role runs in the host's network, so neither waits for the other.
+            self._driver("VpcCni", "vpc-cni", "AmazonEKS_CNI_Policy", ["aws-node"], configuration=network),
             self._addon("KubeProxy", "kube-proxy"),
             self._addon("PodIdentityAgent", "eks-pod-identity-agent"),
         ]
@@ -37,7 +39,12 @@ class ClusterAddons:
         """What needs a node to run on: CloudFormation waits for these to become healthy."""
         return [
             self._addon("CoreDns", "coredns"),
-            self._driver("Ebs", "aws-ebs-csi-driver", "AmazonEBSCSIDriverPolicy", ["ebs-csi-controller-sa"]),
+            self._driver(
+                "EbsDriver",
+                "aws-ebs-csi-driver",
+                "service-role/AmazonEBSCSIDriverPolicy",
+                ["ebs-csi-controller-sa"],
+            ),
             # Tells Karpenter's node repair and the operator of a GPU that has fallen off the bus.
             self._addon("NodeMonitoring", "eks-node-monitoring-agent"),
             *self.in_every_mode(lustre=lustre),
@@ -47,9 +54,9 @@ class ClusterAddons:
         """What Auto Mode does not bring either."""
         drivers = [
             self._driver(
-                "Efs",
+                "EfsDriver",
                 "aws-efs-csi-driver",
-                "AmazonEFSCSIDriverPolicy",
+                "service-role/AmazonEFSCSIDriverPolicy",
                 ["efs-csi-controller-sa"],
             )
         ]
@@ -59,17 +66,23 @@ class ClusterAddons:
         return [*drivers, self._addon("MetricsServer", "metrics-server")]
 
     def _driver(
-        self, construct_id: str, name: str, policy: str, service_accounts: Sequence[str]
+        self,
+        construct_id: str,
+        name: str,
+        policy: str,
+        service_accounts: Sequence[str],
+        configuration: Mapping[str, object] | None = None,
     ) -> eks.CfnAddon:
         role = PodIdentityRole(
             self.scope,
-            f"{construct_id}DriverRole",
-            description=f"CSI driver: {policy}",
-            managed_policies=[iam.ManagedPolicy.from_aws_managed_policy_name(f"service-role/{policy}")],
+            f"{construct_id}Role",
+            description=f"{name}: {policy.rpartition('/')[2]}",
+            managed_policies=[iam.ManagedPolicy.from_aws_managed_policy_name(policy)],
         )
         return self._addon(
-            f"{construct_id}Driver",
+            construct_id,
             name,
+            configuration=configuration,
             identities=[
                 eks.CfnAddon.PodIdentityAssociationProperty(role_arn=role.role_arn, service_account=account)
                 for account in service_accounts

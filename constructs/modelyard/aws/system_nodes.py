@@ -13,11 +13,10 @@ from constructs import Construct
 
 NODE_POLICIES: Final = (
     "AmazonEKSWorkerNodePolicy",
-    "AmazonEKS_CNI_Policy",
     "AmazonEC2ContainerRegistryPullOnly",
     "AmazonSSMManagedInstanceCore",
 )
-"""What a node may do in AWS; pods have roles of their own and cannot reach the node's."""
+"""What a node may do in AWS; pods have roles of their own and cannot reach the node's, the VPC CNI among them."""
 
 
 class SystemNodeGroup(Construct):
