@@ -1,7 +1,7 @@
 """Entry point: the typer application and its exit codes.
 
 0: fine, or nothing to change. 1: findings, or a failure. 2: changes, with `render --detailed-exitcode`; not everything
-could be checked, from `doctor` and `secrets check`. 64: usage.
+could be checked, from `doctor`, `secrets check` and `destroy-plan`. 64: usage.
 """
 
 from __future__ import annotations
@@ -17,7 +17,9 @@ from modelyard.cli import (
     bench,
     catalog,
     checklist,
+    destroy_plan,
     doctor,
+    drain,
     estimate,
     explain,
     plan,
@@ -54,6 +56,8 @@ for module in (
     bench,
     doctor,
     secrets,
+    destroy_plan,
+    drain,
 ):
     module.register(app)
 
