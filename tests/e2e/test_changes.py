@@ -69,7 +69,12 @@ def test_an_update_changes_what_the_diff_announces_and_nothing_else(project: Pro
 
     assert diff.returncode == 0, diff.stdout + diff.stderr
     assert differences(diff.stdout) == {
-        "Cluster": {"~ AWS::EKS::Cluster", "~ AWS::EKS::Addon", "+ AWS::EKS::AccessEntry"},
+        "Cluster": {
+            "~ AWS::EKS::Cluster",
+            "~ AWS::EKS::Nodegroup",
+            "~ AWS::EKS::Addon",
+            "+ AWS::EKS::AccessEntry",
+        },
         "Cost": {"+ AWS::CloudWatch::Alarm"},
         "Delivery": {"~ Custom::CDKBucketDeployment"},
     }
@@ -83,6 +88,9 @@ def test_an_update_changes_what_the_diff_announces_and_nothing_else(project: Pro
     assert eks.describe_cluster(name="modelyard-local")["cluster"]["version"] == "1.36"
     proxy = eks.describe_addon(clusterName="modelyard-local", addonName="kube-proxy")["addon"]
     assert proxy["addonVersion"].startswith("v1.36.")
+    [name] = eks.list_nodegroups(clusterName="modelyard-local")["nodegroups"]
+    nodes = eks.describe_nodegroup(clusterName="modelyard-local", nodegroupName=name)["nodegroup"]
+    assert nodes["version"] == "1.36"
     assert TEAM in eks.list_access_entries(clusterName="modelyard-local")["accessEntries"]
     alarms = project.client("cloudwatch").describe_alarms()["MetricAlarms"]
     assert {a["Dimensions"][0]["Value"] for a in alarms} == {"cr-00000000000000000", "cr-0123456789abcdef0"}

@@ -19,7 +19,7 @@ def words(value: object) -> str:
 
 COMMANDS = [
     *("validate", "plan", "checklist", "render", "explain", "estimate", "size", "catalog", "schema"),
-    *("doctor", "secrets", "destroy-plan", "drain"),
+    *("doctor", "secrets", "destroy-plan", "drain", "sweep", "publish", "upgrade-plan"),
 ]
 
 

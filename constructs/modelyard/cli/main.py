@@ -23,11 +23,14 @@ from modelyard.cli import (
     estimate,
     explain,
     plan,
+    publish,
     render,
     schema,
     secrets,
     size,
     smoke,
+    sweep,
+    upgrade_plan,
     validate,
 )
 from modelyard.cli.workspace import CommandError
@@ -56,8 +59,11 @@ for module in (
     bench,
     doctor,
     secrets,
+    publish,
+    upgrade_plan,
     destroy_plan,
     drain,
+    sweep,
 ):
     module.register(app)
 
