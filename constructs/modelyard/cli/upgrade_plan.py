@@ -105,7 +105,10 @@ def _asked(environment: Environment, profile: str | None, to: str) -> tuple[str,
         raise CommandError(
             f"there is no cluster {name} in {environment.region}; to plan without it, add --from"
         )
-    return str(cluster["version"]), readiness(account, environment, str(cluster["status"]), to)
+    current = str(cluster["version"])
+    if current == to:
+        return current, Readiness()
+    return current, readiness(account, environment, str(cluster["status"]), to)
 
 
 def _first(environments: Path, environment: Environment, to: str) -> Iterator[UpgradeStep]:

@@ -118,7 +118,7 @@ def _balancers(account: Account, cluster: str) -> Iterator[_Found]:
 
 
 def _classic_balancers(account: Account, cluster: str) -> Iterator[_Found]:
-    described = account.ask(Action("elb", "DescribeLoadBalancers"))["LoadBalancerDescriptions"]
+    described = account.ask(Action("elb", "DescribeLoadBalancers")).get("LoadBalancerDescriptions", [])
     names = [each["LoadBalancerName"] for each in described]
     for start in range(0, len(names), _BALANCER_TAGS):
         asked = names[start : start + _BALANCER_TAGS]

@@ -130,6 +130,7 @@ def steps(environment: Environment) -> tuple[Step, ...]:
     )
 
 
+_FIRST_PAUSE_S: Final = 0.25
 _COSTLY: Final = {"load balancers", "node pools", "node classes"}
 
 
@@ -161,7 +162,7 @@ class Drain:
             self._take(step, f"{number}/{len(order)} {step.name}")
 
     def _take(self, step: Step, title: str) -> None:
-        begun = time.monotonic()
+        begun, pause = time.monotonic(), _FIRST_PAUSE_S
         told: list[Item] | None = None
         while left := step.left(self.cluster):
             for item in left:  # each round: a CronJob or a parent Application may have made one meanwhile
@@ -182,7 +183,8 @@ class Drain:
             within = self.within_s if self.within_s is not None else max(step.within_s, *map(_grace_s, left))
             if time.monotonic() - begun >= within and (left := step.left(self.cluster)):
                 raise StillThere(step, left, within)
-            time.sleep(self.every_s)
+            time.sleep(min(pause, self.every_s))
+            pause *= 2
         self.say(f"{title}: {'nothing there' if told is None else 'done'}")
 
 
