@@ -94,6 +94,11 @@ smoke: install ## Look from outside whether ENV stands as it was deployed: make 
 	@$(RUN) modelyard render --env $(ENV)
 	@$(RUN) modelyard verify --env $(ENV)
 
+.PHONY: destroy
+destroy: install ## Destroy the stacks of ENV, once nothing in its cluster would leave nodes behind: make destroy ENV=dev
+	@$(RUN) modelyard destroy-plan --env $(ENV)
+	@$(RUN) cdk destroy --all -c env=$(ENV)
+
 .PHONY: clean
 clean: ## Remove everything that was installed or built here
 	rm -rf .venv .venv-localcloud .venv-scanners .venv-vllm .venv-llama .tools node_modules dist cdk.out .mypy_cache .ruff_cache .pytest_cache

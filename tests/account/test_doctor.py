@@ -605,7 +605,7 @@ class TestSubnets:
 
         assert [each["result"] for each in found.values()] == ["problem", "problem"]
         assert "172.31.240.0/27 has 27 free addresses, fewer than 64" in next(iter(found.values()))["reason"]
-        assert "cdk deploy modelyard-lab-network" in found[f"{REGION}c"]["fix"]
+        assert "cdk deploy Network" in found[f"{REGION}c"]["fix"]
 
     def test_room_in_every_zone_is_all_right(self, project: Project, fake: FakeAccount) -> None:
         self.make(fake, f"{REGION}a", "172.31.240.0/24")

@@ -184,7 +184,7 @@ class TestSet:
         answer = project.run("secrets", "set", "late", "--env", "lab")
 
         assert answer.code == 1
-        assert "cdk deploy modelyard-lab-secrets -c env=lab" in answer.err
+        assert "cdk deploy Secrets -c env=lab" in answer.err
         assert "secretsmanager:PutSecretValue" not in fake.permissions
 
     def test_create_makes_it_and_says_what_that_means_for_the_stack(
@@ -432,7 +432,7 @@ def test_commands_name_the_file_of_the_environment_whatever_it_calls_itself(proj
     answer = project.run("secrets", "check", "--env", "lab")
 
     assert "modelyard secrets set late --env lab #" in answer.out
-    assert "cdk deploy modelyard-laboratory-secrets" in answer.out
+    assert "cdk deploy Secrets" in answer.out
 
 
 def test_debug_logs_of_boto3_would_show_the_value_without_our_care(

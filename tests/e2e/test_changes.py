@@ -3,12 +3,17 @@
 from __future__ import annotations
 
 import json
+import os
 import re
+import subprocess
+import sys
+from pathlib import Path
 from typing import Any
 
 import pytest
 from ruamel.yaml import YAML
 
+from modelyard.localcloud.deployment import child_environment, find_node
 from tests.e2e.test_make_up import STACKS, Project, delivered, project, rendered
 
 __all__ = ["project"]  # the fixture
@@ -69,7 +74,12 @@ def test_an_update_changes_what_the_diff_announces_and_nothing_else(project: Pro
 
     assert diff.returncode == 0, diff.stdout + diff.stderr
     assert differences(diff.stdout) == {
-        "Cluster": {"~ AWS::EKS::Cluster", "~ AWS::EKS::Addon", "+ AWS::EKS::AccessEntry"},
+        "Cluster": {
+            "~ AWS::EKS::Cluster",
+            "~ AWS::EKS::Nodegroup",
+            "~ AWS::EKS::Addon",
+            "+ AWS::EKS::AccessEntry",
+        },
         "Cost": {"+ AWS::CloudWatch::Alarm"},
         "Delivery": {"~ Custom::CDKBucketDeployment"},
     }
@@ -83,6 +93,9 @@ def test_an_update_changes_what_the_diff_announces_and_nothing_else(project: Pro
     assert eks.describe_cluster(name="modelyard-local")["cluster"]["version"] == "1.36"
     proxy = eks.describe_addon(clusterName="modelyard-local", addonName="kube-proxy")["addon"]
     assert proxy["addonVersion"].startswith("v1.36.")
+    [name] = eks.list_nodegroups(clusterName="modelyard-local")["nodegroups"]
+    nodes = eks.describe_nodegroup(clusterName="modelyard-local", nodegroupName=name)["nodegroup"]
+    assert nodes["version"] == "1.36"
     assert TEAM in eks.list_access_entries(clusterName="modelyard-local")["accessEntries"]
     alarms = project.client("cloudwatch").describe_alarms()["MetricAlarms"]
     assert {a["Dimensions"][0]["Value"] for a in alarms} == {"cr-00000000000000000", "cr-0123456789abcdef0"}
@@ -97,6 +110,51 @@ def test_an_update_changes_what_the_diff_announces_and_nothing_else(project: Pro
     down = project.localcloud("down")
     assert down.returncode == 0, down.stdout + down.stderr
     assert "boto3 finds none" in down.stdout
+
+
+def test_a_publication_and_the_deploys_around_it_agree(project: Project) -> None:
+    up = project.localcloud("up")
+    assert up.returncode == 0, up.stdout + up.stderr
+    model = project.folder / "models" / "qwen3-32b-fp8.yaml"
+    deployed = model.read_text(encoding="utf-8")
+    key = "models/qwen3-32b-fp8/deployment-qwen3-32b-fp8.yaml"
+    first = delivered(project)
+
+    model.write_text(deployed.replace("replicas: 2", "replicas: 3"), encoding="utf-8")
+    published = publish(project)
+
+    assert f"+ {key}" in published
+    assert b"replicas: 3" in delivered(project)[key]
+    assert delivered(project) == rendered(project)
+
+    # CloudFormation last uploaded the first tree, so deploying that again changes nothing; publishing it does.
+    model.write_text(deployed, encoding="utf-8")
+    back = project.localcloud("up")
+    assert back.stdout.count("(no changes)") == len(STACKS), back.stdout
+    assert b"replicas: 3" in delivered(project)[key]
+    publish(project)
+    assert delivered(project) == first
+
+    model.write_text(deployed.replace("replicas: 2", "replicas: 3"), encoding="utf-8")
+    publish(project)
+    later = project.localcloud("up")
+    assert later.stdout.count("(no changes)") == len(STACKS) - 1, later.stdout
+    assert delivered(project) == rendered(project)
+    assert "0 files uploaded, 0 deleted" in publish(project)
+
+
+def publish(project: Project) -> str:
+    """Run `modelyard publish` against the embedded AWS; what it said."""
+    run = subprocess.run(
+        [str(Path(sys.executable).with_name("modelyard")), "publish", "--env", "local"],
+        cwd=project.folder,
+        env=child_environment(os.environ, project.endpoint, node=find_node()),
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert run.returncode == 0, run.stdout + run.stderr
+    return run.stdout
 
 
 @pytest.mark.parametrize("environment", ["auto", "lustre", "files", "managed-argo"])

@@ -2,7 +2,8 @@
 
 Blocks marked `sh` are executed in order, file by file, in a copy of the project. `sh exit=1` must fail with that code.
 `sh aws` needs an account: its syntax is checked. `sh account` meets a fake one of environment prod, the same for a whole
-page. Targets of make are dry runs here; test_make_up.py runs them.
+page. `sh localcloud` meets environment prod on the embedded AWS, deployed once for the page, and a cluster that only looks like
+one: see deployed_prod.py. Targets of make are dry runs here; test_make_up.py runs them.
 """
 
 from __future__ import annotations
@@ -12,9 +13,11 @@ import re
 import shutil
 import subprocess
 import textwrap
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack
 from dataclasses import dataclass
 from pathlib import Path
+from tempfile import TemporaryDirectory
 
 import pytest
 
@@ -36,6 +39,16 @@ class Block:
     @property
     def meets_fake_account(self) -> bool:
         return "account" in self.info.split()
+
+    @property
+    def meets_embedded_aws(self) -> bool:
+        return "localcloud" in self.info.split()
+
+    @property
+    def kubernetes(self) -> str | None:
+        """Version with which prod is deployed, where the page's first block says one."""
+        match = re.search(r"kubernetes=(\S+)", self.info)
+        return match[1] if match else None
 
     @property
     def exit_code(self) -> int:
@@ -61,6 +74,17 @@ def fake_account() -> Iterator[dict[str, str]]:
         yield variables
 
 
+@pytest.fixture
+def embedded_prod(tmp_path: Path) -> Iterator[Callable[[str], dict[str, str]]]:
+    """Call it to deploy prod from `tmp_path`; it goes with the test."""
+    from tests.e2e.deployed_prod import deployed_prod
+
+    if shutil.which("aws") is None:
+        pytest.skip("the page uses the AWS command line, which is not installed")
+    with ExitStack() as stack, TemporaryDirectory() as state:
+        yield lambda version: stack.enter_context(deployed_prod(tmp_path, Path(state) / "aws", version))
+
+
 @pytest.mark.parametrize("page", [page for page in PAGES if blocks(page)], ids=name)
 def test_commands_of_the_page_run(page: Path, tmp_path: Path, request: pytest.FixtureRequest) -> None:
     for part in (".ci", "charts", "infra", "models", "environments", "constructs"):
@@ -82,6 +106,9 @@ def test_commands_of_the_page_run(page: Path, tmp_path: Path, request: pytest.Fi
     found = blocks(page)
     if any(block.meets_fake_account for block in found):
         environment |= request.getfixturevalue("fake_account")
+    if any(block.meets_embedded_aws for block in found):
+        version = next((block.kubernetes for block in found if block.kubernetes), "1.36")
+        environment |= request.getfixturevalue("embedded_prod")(version)
 
     for block in found:
         script = re.sub(r"^make ", "make --dry-run ", block.script, flags=re.MULTILINE)

@@ -59,9 +59,9 @@ def test_pure_commands_load_no_jsii_and_open_no_socket() -> None:
     assert json.loads(run.stdout) == [[command[0], 0, []] for command in COMMANDS]
 
 
-def test_the_commands_start_without_aiconfigurator_and_boto3() -> None:
-    """The dependencies of the one take seconds to import; the other is an extra that most commands never need."""
-    heavy = {"pandas", "aiconfigurator", "boto3", "botocore"}
+def test_the_commands_start_without_aiconfigurator_boto3_and_lightkube() -> None:
+    """The dependencies of the first take seconds to import; the others are extras that most commands never need."""
+    heavy = {"pandas", "aiconfigurator", "boto3", "botocore", "lightkube", "httpx2"}
     code = f"import sys, modelyard.cli.main; print({heavy} & set(sys.modules))"
 
     run = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)

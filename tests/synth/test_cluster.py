@@ -81,6 +81,7 @@ def test_system_nodes_are_graviton_and_span_the_zones(prod: Synthesis) -> None:
     group = prod.only("Cluster", "AWS::EKS::Nodegroup")
 
     assert group["AmiType"] == "AL2023_ARM_64_STANDARD"
+    assert group["Version"] == "1.36"  # without it an upgrade leaves the nodes a minor behind
     assert group["ScalingConfig"] == {"MinSize": 3, "DesiredSize": 3, "MaxSize": 4}
     assert len(group["Subnets"]) == 3
     assert group["ForceUpdateEnabled"] is False

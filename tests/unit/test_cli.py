@@ -19,7 +19,7 @@ def words(value: object) -> str:
 
 COMMANDS = [
     *("validate", "plan", "checklist", "render", "explain", "estimate", "size", "catalog", "schema"),
-    *("doctor", "secrets"),
+    *("doctor", "secrets", "destroy-plan", "drain", "sweep", "publish", "upgrade-plan"),
     "verify",
 ]
 

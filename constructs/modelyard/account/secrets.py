@@ -75,7 +75,7 @@ def judged(environment: Environment, env: str, logical: str, found: Container | 
         return problem(
             logical,
             f"{name} does not exist",
-            f"{command} # after `cdk deploy modelyard-{environment.name}-secrets`",
+            f"{command} # after `cdk deploy Secrets`",
         )
     if found.deleted:
         return problem(

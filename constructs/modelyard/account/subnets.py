@@ -60,7 +60,7 @@ def _judge_subnets(ask: Ask, case: Case) -> Iterator[Result]:
         yield problem(
             zone,
             f"no subnet with the tag karpenter.sh/discovery: {cluster}, so Karpenter launches nothing there",
-            f"cdk deploy modelyard-{environment.name}-network -c env={case.env}",
+            f"cdk deploy Network -c env={case.env}",
         )
 
 

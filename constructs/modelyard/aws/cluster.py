@@ -159,6 +159,7 @@ class InferenceCluster(Construct):
             self,
             "SystemNodes",
             cluster=cast(eks.ICluster, self.cluster),
+            version=version,
             subnets=subnets,
             instance_types=system_instance_types,
             count=system_node_count,

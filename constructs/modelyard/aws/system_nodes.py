@@ -31,6 +31,7 @@ class SystemNodeGroup(Construct):
         construct_id: str,
         *,
         cluster: eks.ICluster,
+        version: str,  # Kubernetes minor, the cluster's
         subnets: Sequence[ec2.ISubnet],
         instance_types: Sequence[str] = ("m7g.large", "m6g.large"),  # Graviton, tried in order
         count: int = 2,
@@ -82,6 +83,10 @@ class SystemNodeGroup(Construct):
             ),
             labels={"modelyard.dev/role": "system"},
         )
+        # Without it an upgrade of the cluster changes nothing here, and CloudFormation leaves the nodes a minor behind.
+        resource = self.nodegroup.node.default_child
+        assert isinstance(resource, eks.CfnNodegroup)
+        resource.version = version
 
 
 def _known(value: str | None) -> str:

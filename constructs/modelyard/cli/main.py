@@ -1,7 +1,7 @@
 """Entry point: the typer application and its exit codes.
 
 0: fine, or nothing to change. 1: findings, or a failure. 2: changes, with `render --detailed-exitcode`; not everything
-could be checked, from `doctor` and `secrets check`. 64: usage.
+could be checked, from `doctor`, `secrets check` and `destroy-plan`. 64: usage.
 """
 
 from __future__ import annotations
@@ -17,15 +17,20 @@ from modelyard.cli import (
     bench,
     catalog,
     checklist,
+    destroy_plan,
     doctor,
+    drain,
     estimate,
     explain,
     plan,
+    publish,
     render,
     schema,
     secrets,
     size,
     smoke,
+    sweep,
+    upgrade_plan,
     validate,
     verify,
 )
@@ -56,6 +61,11 @@ for module in (
     doctor,
     secrets,
     verify,
+    publish,
+    upgrade_plan,
+    destroy_plan,
+    drain,
+    sweep,
 ):
     module.register(app)
 

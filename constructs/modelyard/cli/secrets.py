@@ -101,7 +101,7 @@ def set_secret(
     found = _described(account, target)
     if found is None and not create:
         raise CommandError(
-            f"{target} does not exist; stack Secrets makes it: cdk deploy modelyard-{environment.name}-secrets "
+            f"{target} does not exist; stack Secrets makes it: cdk deploy Secrets "
             f"-c env={env}, or add --create where that stack is not used"
         )
     try:

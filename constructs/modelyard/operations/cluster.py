@@ -1,11 +1,16 @@
-"""A cluster as the teardown needs it: objects by kind, deleted or patched by name."""
+"""A cluster as a teardown needs it: objects by kind, deleted or patched by name."""
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field
+from functools import cache
+from pathlib import Path
 from typing import Any
+
+from modelyard.spec import Environment
 
 
 @dataclass(frozen=True)
@@ -21,6 +26,11 @@ class Kind:
     def __str__(self) -> str:
         return self.name
 
+    @property
+    def resource(self) -> str:
+        """What permissions and kubectl call it."""
+        return f"{self.plural}.{self.group}" if self.group else self.plural
+
 
 @dataclass(frozen=True)
 class Item:
@@ -31,109 +41,171 @@ class Item:
     name: str
     finalizers: tuple[str, ...] = ()
     deleting: bool = False
-    owned: bool = False  # by another object, which deletes it
-    content: Mapping[str, Any] = field(default_factory=dict, hash=False, compare=False)
+    owned: bool = False  # by another object, which takes it along
+    content: Mapping[str, Any] = field(default_factory=dict, hash=False, compare=False, repr=False)
 
     def __str__(self) -> str:
         place = f"{self.namespace}/" if self.namespace else ""
         return f"{self.kind} {place}{self.name}"
+
+    @property
+    def spec(self) -> Mapping[str, Any]:
+        return self.content.get("spec") or {}
+
+    @property
+    def status(self) -> Mapping[str, Any]:
+        return self.content.get("status") or {}
+
+    @property
+    def labels(self) -> Mapping[str, str]:
+        return self.content["metadata"].get("labels") or {}
+
+    @property
+    def annotations(self) -> Mapping[str, str]:
+        return self.content["metadata"].get("annotations") or {}
 
 
 class Unreachable(Exception):
     """The cluster cannot be asked; the text says why."""
 
 
-class Cluster:
-    """A cluster by its kubeconfig context."""
+class WrongContext(Unreachable):
+    """The kubeconfig's context is of another cluster."""
 
-    def __init__(self, client: Any) -> None:
+
+class Cluster:
+    """A cluster, through lightkube."""
+
+    def __init__(self, client: Any, context: str = "") -> None:
         self._client = client
+        self.context = context
 
     def items(self, kind: Kind, namespace: str = "*") -> list[Item]:
-        """Objects of `kind`; none where the cluster does not know the kind.
+        """Objects of `kind`, by namespace and name; none where the cluster does not know the kind.
 
         Raises:
             Unreachable: no answer, or a refusal.
         """
-        with _as_unreachable():
-            try:
-                found = self._client.list(
-                    _resource(kind), **({"namespace": namespace} if kind.namespaced else {})
-                )
-                return [_item(kind, each.to_dict()) for each in found]
-            except _api_error() as error:
-                if error.status.code == 404:
-                    return []
-                raise
+        where = {"namespace": namespace} if kind.namespaced else {}
+        with _in_words(f"list {kind.resource}", absent_is_fine=True):
+            found = [_item(kind, each.to_dict()) for each in self._client.list(_resource(kind), **where)]
+            return sorted(found, key=lambda item: (item.namespace, item.name))
+        return []
 
     def delete(self, item: Item) -> None:
-        """Ask for the deletion; nothing happens to what is gone."""
-        with _as_unreachable():
-            try:
-                self._client.delete(_resource(item.kind), item.name, **_where(item))
-            except _api_error() as error:
-                if error.status.code != 404:
-                    raise
+        """Ask for the deletion; nothing happens to what is gone.
+
+        Raises:
+            Unreachable: no answer, or a refusal.
+        """
+        from lightkube.types import CascadeType
+
+        with _in_words(f"delete {item}", absent_is_fine=True):
+            # Said for each kind: without it the API server orphans the pods of a Job.
+            self._client.delete(
+                _resource(item.kind), item.name, cascade=CascadeType.BACKGROUND, **_where(item)
+            )
 
     def patch(self, item: Item, change: Mapping[str, Any]) -> None:
-        """Merge `change` into the object."""
+        """Merge `change` into the object.
+
+        Raises:
+            Unreachable: no answer, or a refusal.
+        """
         from lightkube.types import PatchType
 
-        with _as_unreachable():
+        with _in_words(f"patch {item}", absent_is_fine=True):
             self._client.patch(
                 _resource(item.kind), item.name, dict(change), patch_type=PatchType.MERGE, **_where(item)
             )
 
 
-def connect(context: str | None = None) -> Cluster:
-    """The cluster of a kubeconfig context; default: the current one.
+def connect(environment: Environment, context: str | None = None) -> Cluster:
+    """The environment's cluster, by its entry in the kubeconfig.
+
+    Default of `context`: the one whose cluster bears the ARN, as `aws eks update-kubeconfig` writes it. The current
+    context counts for nothing: it may be of any cluster, and this is about deleting.
 
     Raises:
         ModuleNotFoundError: lightkube is not installed.
-        Unreachable: there is no such context.
+        Unreachable: there is no such context; WrongContext: it is of another cluster.
     """
-    from lightkube import Client, KubeConfig
-    from lightkube.core.exceptions import ConfigError
+    from lightkube import Client
 
-    try:
-        config = KubeConfig.from_env().get(context)
-        if config is None:
-            raise Unreachable("no kubeconfig: `aws eks update-kubeconfig --name CLUSTER` writes one")
-        return Cluster(Client(config=config, trust_env=False))
-    except (ConfigError, OSError) as error:
-        raise Unreachable(f"kubeconfig: {error}") from None
+    config = _context(environment, context)
+    if config.user is None:
+        raise Unreachable(f"kubeconfig: context {config.context_name} names no user")
+    with _in_words("connect"):
+        return Cluster(Client(config=config), config.context_name)
+    raise AssertionError
 
 
-def named(items: list[Item], most: int = 5) -> str:
+def named(items: list[Item], most: int = 3) -> str:
     """Some items in words: the first few by name, and how many more there are."""
     shown = ", ".join(str(item) for item in items[:most])
     return f"{shown} and {len(items) - most} more" if len(items) > most else shown
 
 
+def _context(environment: Environment, context: str | None) -> Any:
+    from lightkube import KubeConfig
+    from lightkube.core.exceptions import ConfigError
+
+    wanted = f":{environment.region}:{environment.account}:cluster/{environment.cluster_name}"
+    remedy = f"aws eks update-kubeconfig --name {environment.cluster_name} --region {environment.region}"
+    paths = [path for path in os.environ.get("KUBECONFIG", "").split(os.pathsep) if path]
+    for path in paths or ["~/.kube/config"]:
+        if not Path(path).expanduser().is_file():
+            continue
+        try:
+            config = KubeConfig.from_file(path)
+            for name, each in config.contexts.items():
+                if name == context and not each.cluster.endswith(wanted):
+                    raise WrongContext(
+                        f"context {name} is of {each.cluster}, environment {environment.name} is "
+                        f"{environment.cluster_name} in account {environment.account}; its context: {remedy}"
+                    )
+                if name == context or (context is None and each.cluster.endswith(wanted)):
+                    return config.get(name)
+        except (ConfigError, OSError, KeyError, TypeError, ValueError) as error:
+            raise Unreachable(f"kubeconfig {path}: {type(error).__name__} {error}") from None
+    missing = f"context {context}" if context else f"a context of {environment.cluster_name}"
+    raise Unreachable(f"the kubeconfig lacks {missing}: {remedy}")
+
+
 @contextmanager
-def _as_unreachable() -> Iterator[None]:
-    """Turn a refusal or a missing answer into words."""
-    import httpx2  # type: ignore[import-not-found,unused-ignore]
+def _in_words(doing: str, *, absent_is_fine: bool = False) -> Iterator[None]:
+    """Turn a refusal or a missing answer into words.
+
+    404 is of an object that went, or of a kind that the cluster does not have: then the answer is not even JSON.
+    """
+    import httpx2
+    import msgspec
+    from lightkube.core.exceptions import ApiError, ConfigError
 
     try:
         yield
-    except _api_error() as error:
-        raise Unreachable(f"the cluster answered {error.status.code}: {error.status.message}") from None
+    except httpx2.HTTPStatusError as error:
+        code = error.response.status_code
+        if code == 404 and absent_is_fine:
+            return
+        said = error.status.message if isinstance(error, ApiError) else error.response.reason_phrase
+        raise Unreachable(f"the cluster answered {code} to {doing}: {said}") from None
     except httpx2.HTTPError as error:
-        raise Unreachable(f"the cluster does not answer: {error or type(error).__name__}") from None
+        raise Unreachable(f"the cluster does not answer: {str(error) or type(error).__name__}") from None
+    except msgspec.MsgspecError as error:
+        raise Unreachable(f"what answers is no Kubernetes API: {error}") from None
+    except (ConfigError, OSError, ValueError) as error:  # a credential plugin that fails, or does not exist
+        raise Unreachable(f"kubeconfig: {' '.join(str(error).split())}") from None
 
 
-def _api_error() -> Any:
-    from lightkube.core.exceptions import ApiError
-
-    return ApiError
-
-
+@cache
 def _resource(kind: Kind) -> Any:
-    from lightkube.generic_resource import create_global_resource, create_namespaced_resource
+    from lightkube import generic_resource as generic
 
-    create = create_namespaced_resource if kind.namespaced else create_global_resource
-    return create(kind.group, kind.version, kind.name, kind.plural)
+    # Not by generic_resource.create_*: they know their own classes of the core group no second time.
+    base = generic.GenericNamespacedResource if kind.namespaced else generic.GenericGlobalResource
+    info = generic.create_api_info(kind.group, kind.version, kind.name, kind.plural)
+    return type(kind.name, (base,), {"_api_info": info})
 
 
 def _where(item: Item) -> dict[str, str]:

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
 from modelyard.account.session import Account, Action, Refused
+
+_STACK = "aws:cloudformation:stack-id"
+_BALANCER_TAGS = 20  # resources that DescribeTags takes at a time
 
 
 @dataclass(frozen=True)
@@ -16,32 +19,36 @@ class Leftover:
     kind: str
     id: str
     detail: str
-    order: int  # lower ones have to go first
+
+
+@dataclass(frozen=True)
+class _Found:
+    id: str
+    detail: str
+    tags: Mapping[str, str]
 
 
 @dataclass(frozen=True)
 class _Source:
-    """How to find and delete one kind of thing: the tags are those that Karpenter, the VPC CNI and the load balancer
-    controllers put on what they make."""
+    """How to find and delete one kind of thing."""
 
     kind: str
-    find: Action
+    look: Callable[[Account, str], Iterable[_Found]]
     remove: Action
-    look: Callable[[Account, str], Iterator[tuple[str, str]]]
-    parameter: Callable[[str], Mapping[str, Any]]
+    parameters: Callable[[str], Mapping[str, Any]]
 
 
 def find_leftovers(account: Account, cluster: str) -> list[Leftover]:
-    """Everything that bears the cluster's tags.
+    """What bears the cluster's tags and belongs to no stack, in the order in which it can be deleted.
 
     Raises:
         Unanswered: the account does not tell.
     """
-    return [
-        Leftover(source.kind, identity, detail, order)
-        for order, source in enumerate(_SOURCES)
-        for identity, detail in source.look(account, cluster)
-    ]
+    found = []
+    for source in _SOURCES:
+        things = {each.id: each for each in source.look(account, cluster) if _is_of(each.tags, cluster)}
+        found += [Leftover(source.kind, each.id, each.detail) for each in things.values()]
+    return found
 
 
 def delete(account: Account, leftover: Leftover) -> None:
@@ -50,122 +57,151 @@ def delete(account: Account, leftover: Leftover) -> None:
     Raises:
         Unanswered: the account refused.
     """
-    source = _SOURCES[leftover.order]
-    account.ask(source.remove, **source.parameter(leftover.id))
+    [source] = [source for source in _SOURCES if source.kind == leftover.kind]
+    account.ask(source.remove, **source.parameters(leftover.id))
 
 
-def cluster_exists(account: Account, cluster: str) -> bool:
-    """Whether EKS still knows the cluster: then nothing of it is left over.
+def described_cluster(account: Account, cluster: str) -> dict[str, Any] | None:
+    """The cluster as EKS describes it; None where EKS has none of that name.
 
     Raises:
         Unanswered: the account does not tell.
     """
     try:
-        account.ask(Action("eks", "DescribeCluster"), name=cluster)
+        answer: dict[str, Any] = account.ask(Action("eks", "DescribeCluster"), name=cluster)["cluster"]
     except Refused as refused:
         if refused.code == "ResourceNotFoundException":
-            return False
+            return None
         raise
-    return True
+    return answer
 
 
-def _owned(cluster: str) -> list[dict[str, Any]]:
-    return [{"Name": f"tag:kubernetes.io/cluster/{cluster}", "Values": ["owned"]}]
+def _is_of(tags: Mapping[str, str], cluster: str) -> bool:
+    """Whether Karpenter, the VPC CNI or a controller of load balancers or volumes made it for the cluster.
+
+    Filters of the API have asked for that already, where there are any; nothing is deleted on their word alone.
+    """
+    marks = {
+        "eks:eks-cluster-name": cluster,
+        "karpenter.k8s.aws/cluster": cluster,
+        "elbv2.k8s.aws/cluster": cluster,
+        "cluster.k8s.amazonaws.com/name": cluster,
+        f"kubernetes.io/cluster/{cluster}": "owned",
+    }
+    return _STACK not in tags and any(tags.get(key) == value for key, value in marks.items())
 
 
-def _instances(account: Account, cluster: str) -> Iterator[tuple[str, str]]:
+def _tags(described: Mapping[str, Any], key: str = "Tags") -> dict[str, str]:
+    return {tag["Key"]: tag["Value"] for tag in described.get(key, ())}
+
+
+def _owned(cluster: str) -> dict[str, Any]:
+    return {"Name": f"tag:kubernetes.io/cluster/{cluster}", "Values": ["owned"]}
+
+
+def _named(key: str, cluster: str) -> dict[str, Any]:
+    return {"Name": f"tag:{key}", "Values": [cluster]}
+
+
+_AVAILABLE = {"Name": "status", "Values": ["available"]}
+
+
+def _balancers(account: Account, cluster: str) -> Iterator[_Found]:
+    arns = [
+        each["LoadBalancerArn"]
+        for each in account.ask(Action("elbv2", "DescribeLoadBalancers"))["LoadBalancers"]
+    ]
+    for start in range(0, len(arns), _BALANCER_TAGS):
+        asked = arns[start : start + _BALANCER_TAGS]
+        for each in account.ask(Action("elbv2", "DescribeTags"), ResourceArns=asked)["TagDescriptions"]:
+            yield _Found(each["ResourceArn"], each["ResourceArn"].split("loadbalancer/")[-1], _tags(each))
+
+
+def _classic_balancers(account: Account, cluster: str) -> Iterator[_Found]:
+    described = account.ask(Action("elb", "DescribeLoadBalancers")).get("LoadBalancerDescriptions", [])
+    names = [each["LoadBalancerName"] for each in described]
+    for start in range(0, len(names), _BALANCER_TAGS):
+        asked = names[start : start + _BALANCER_TAGS]
+        for each in account.ask(Action("elb", "DescribeTags"), LoadBalancerNames=asked)["TagDescriptions"]:
+            yield _Found(each["LoadBalancerName"], "classic", _tags(each))
+
+
+def _instances(account: Account, cluster: str) -> Iterator[_Found]:
     alive = {"Name": "instance-state-name", "Values": ["pending", "running", "stopping", "stopped"]}
-    made = {"Name": "tag-key", "Values": ["karpenter.sh/nodepool"]}
-    answer = account.ask(_DESCRIBE_INSTANCES, Filters=[*_owned(cluster), made, alive])
-    for reservation in answer["Reservations"]:
-        for instance in reservation["Instances"]:
-            yield instance["InstanceId"], f"{instance['InstanceType']}, {instance['State']['Name']}"
+    # Nodes of a managed node group are the group's: only what Karpenter launched has its tag.
+    launched = {"Name": "tag-key", "Values": ["karpenter.sh/nodepool"]}
+    filters = [_owned(cluster), launched, alive]
+    for reservation in account.ask(Action("ec2", "DescribeInstances"), Filters=filters)["Reservations"]:
+        for each in reservation["Instances"]:
+            state = f"{each['InstanceType']}, {each['State']['Name']}"
+            yield _Found(each["InstanceId"], state, _tags(each))
 
 
-def _balancers(account: Account, cluster: str) -> Iterator[tuple[str, str]]:
-    marks = {"elbv2.k8s.aws/cluster": cluster, f"kubernetes.io/cluster/{cluster}": "owned"}
-    arns = [each["LoadBalancerArn"] for each in account.ask(_DESCRIBE_BALANCERS)["LoadBalancers"]]
-    for start in range(0, len(arns), 20):  # the API takes twenty at a time
-        answer = account.ask(_DESCRIBE_TAGS, ResourceArns=arns[start : start + 20])
-        for described in answer["TagDescriptions"]:
-            tags = {tag["Key"]: tag["Value"] for tag in described["Tags"]}
-            if any(tags.get(key) == value for key, value in marks.items()):
-                yield described["ResourceArn"], described["ResourceArn"].split("loadbalancer/")[-1]
+def _templates(account: Account, cluster: str) -> Iterator[_Found]:
+    for mark in (_named("karpenter.k8s.aws/cluster", cluster), _named("eks:eks-cluster-name", cluster)):
+        answer = account.ask(Action("ec2", "DescribeLaunchTemplates"), Filters=[mark])
+        for each in answer["LaunchTemplates"]:
+            yield _Found(each["LaunchTemplateId"], each["LaunchTemplateName"], _tags(each))
 
 
-def _interfaces(account: Account, cluster: str) -> Iterator[tuple[str, str]]:
-    mine = {"Name": "tag:cluster.k8s.amazonaws.com/name", "Values": [cluster]}
-    free = {"Name": "status", "Values": ["available"]}
-    for each in account.ask(_DESCRIBE_INTERFACES, Filters=[mine, free])["NetworkInterfaces"]:
-        yield each["NetworkInterfaceId"], each.get("Description", "")
+def _interfaces(account: Account, cluster: str) -> Iterator[_Found]:
+    filters = [_named("cluster.k8s.amazonaws.com/name", cluster), _AVAILABLE]
+    answer = account.ask(Action("ec2", "DescribeNetworkInterfaces"), Filters=filters)
+    for each in answer["NetworkInterfaces"]:
+        yield _Found(each["NetworkInterfaceId"], each.get("Description", ""), _tags(each, "TagSet"))
 
 
-def _templates(account: Account, cluster: str) -> Iterator[tuple[str, str]]:
-    mine = [{"Name": "tag:karpenter.k8s.aws/cluster", "Values": [cluster]}]
-    for each in account.ask(_DESCRIBE_TEMPLATES, Filters=mine)["LaunchTemplates"]:
-        yield each["LaunchTemplateId"], each["LaunchTemplateName"]
+def _volumes(account: Account, cluster: str) -> Iterator[_Found]:
+    answer = account.ask(Action("ec2", "DescribeVolumes"), Filters=[_owned(cluster), _AVAILABLE])
+    for each in answer["Volumes"]:
+        claim = _tags(each).get("kubernetes.io/created-for/pvc/name")
+        detail = f"{each['Size']} GiB" + (f" of claim {claim}" if claim else "")
+        yield _Found(each["VolumeId"], detail, _tags(each))
 
 
-def _volumes(account: Account, cluster: str) -> Iterator[tuple[str, str]]:
-    free = {"Name": "status", "Values": ["available"]}
-    for each in account.ask(_DESCRIBE_VOLUMES, Filters=[*_owned(cluster), free])["Volumes"]:
-        yield each["VolumeId"], f"{each['Size']} GiB"
+def _groups(account: Account, cluster: str) -> Iterator[_Found]:
+    for mark in (_owned(cluster), _named("elbv2.k8s.aws/cluster", cluster)):
+        for each in account.ask(Action("ec2", "DescribeSecurityGroups"), Filters=[mark])["SecurityGroups"]:
+            yield _Found(each["GroupId"], each["GroupName"], _tags(each))
 
-
-def _groups(account: Account, cluster: str) -> Iterator[tuple[str, str]]:
-    for each in account.ask(_DESCRIBE_GROUPS, Filters=_owned(cluster))["SecurityGroups"]:
-        yield each["GroupId"], each["GroupName"]
-
-
-_DESCRIBE_INSTANCES = Action("ec2", "DescribeInstances")
-_DESCRIBE_BALANCERS = Action("elbv2", "DescribeLoadBalancers")
-_DESCRIBE_TAGS = Action("elbv2", "DescribeTags")
-_DESCRIBE_INTERFACES = Action("ec2", "DescribeNetworkInterfaces")
-_DESCRIBE_TEMPLATES = Action("ec2", "DescribeLaunchTemplates")
-_DESCRIBE_VOLUMES = Action("ec2", "DescribeVolumes")
-_DESCRIBE_GROUPS = Action("ec2", "DescribeSecurityGroups")
 
 _SOURCES: tuple[_Source, ...] = (
     _Source(
         "load balancer",
-        _DESCRIBE_BALANCERS,
-        Action("elbv2", "DeleteLoadBalancer"),
         _balancers,
+        Action("elbv2", "DeleteLoadBalancer"),
         lambda arn: {"LoadBalancerArn": arn},
     ),
     _Source(
+        "classic load balancer",
+        _classic_balancers,
+        Action("elb", "DeleteLoadBalancer"),
+        lambda name: {"LoadBalancerName": name},
+    ),
+    _Source(
         "instance",
-        _DESCRIBE_INSTANCES,
-        Action("ec2", "TerminateInstances"),
         _instances,
+        Action("ec2", "TerminateInstances"),
         lambda identity: {"InstanceIds": [identity]},
     ),
     _Source(
         "launch template",
-        _DESCRIBE_TEMPLATES,
-        Action("ec2", "DeleteLaunchTemplate"),
         _templates,
+        Action("ec2", "DeleteLaunchTemplate"),
         lambda identity: {"LaunchTemplateId": identity},
     ),
     _Source(
         "network interface",
-        _DESCRIBE_INTERFACES,
-        Action("ec2", "DeleteNetworkInterface"),
         _interfaces,
+        Action("ec2", "DeleteNetworkInterface"),
         lambda identity: {"NetworkInterfaceId": identity},
     ),
-    _Source(
-        "volume",
-        _DESCRIBE_VOLUMES,
-        Action("ec2", "DeleteVolume"),
-        _volumes,
-        lambda identity: {"VolumeId": identity},
-    ),
+    _Source("volume", _volumes, Action("ec2", "DeleteVolume"), lambda identity: {"VolumeId": identity}),
     _Source(
         "security group",
-        _DESCRIBE_GROUPS,
-        Action("ec2", "DeleteSecurityGroup"),
         _groups,
+        Action("ec2", "DeleteSecurityGroup"),
         lambda identity: {"GroupId": identity},
     ),
 )
+"""What holds interfaces first, what they hold afterwards."""

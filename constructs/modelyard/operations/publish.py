@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import hashlib
+from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
 from modelyard.account.session import Account, Action, Refused
 from modelyard.spec import Environment
@@ -14,6 +14,7 @@ _GET_PARAMETER = Action("ssm", "GetParameter")
 _LIST = Action("s3", "ListObjectsV2")
 _PUT = Action("s3", "PutObject")
 _DELETE = Action("s3", "DeleteObject")
+_INDEX = "kustomization.yaml"
 
 
 @dataclass(frozen=True)
@@ -27,7 +28,7 @@ class Changes:
 
 
 def delivery_bucket(account: Account, environment: Environment) -> str | None:
-    """The bucket that stack Delivery published; None before it was deployed.
+    """The bucket that stack Delivery made; None before it was deployed.
 
     Raises:
         Unanswered: the account does not tell.
@@ -50,14 +51,12 @@ def compare(account: Account, bucket: str, tree: Path) -> Changes:
     there: dict[str, str] = {
         item["Key"]: item["ETag"].strip('"') for item in account.ask(_LIST, Bucket=bucket).get("Contents", [])
     }
-    here = {str(path.relative_to(tree)): path for path in tree.rglob("*") if path.is_file()}
-    changed = [key for key, path in here.items() if there.get(key) != _etag(path)]
+    here = dict(_files(tree))
+    changed = [key for key, content in here.items() if there.get(key) != _etag(content)]
     return Changes(
         bucket=bucket,
         # A kustomization names its files: it comes after them, deeper ones before those that name them.
-        uploads=tuple(
-            sorted(changed, key=lambda key: (Path(key).name == "kustomization.yaml", -key.count("/"), key))
-        ),
+        uploads=tuple(sorted(changed, key=lambda key: (Path(key).name == _INDEX, -key.count("/"), key))),
         deletions=tuple(sorted(set(there) - set(here))),
         unchanged=len(here) - len(changed),
     )
@@ -70,12 +69,24 @@ def publish(account: Account, changes: Changes, tree: Path) -> None:
         Unanswered: the account refused; what was uploaded before stays, and the next try begins there.
     """
     for key in changes.uploads:
-        parameters: dict[str, Any] = {"Bucket": changes.bucket, "Key": key}
-        account.ask(_PUT, Body=(tree / key).read_bytes(), ContentType="application/yaml", **parameters)
+        body = (tree / key).read_bytes()
+        account.ask(_PUT, Bucket=changes.bucket, Key=key, Body=body, ContentType="application/yaml")
     for key in changes.deletions:
         account.ask(_DELETE, Bucket=changes.bucket, Key=key)
 
 
-def _etag(path: Path) -> str:
+def stale(tree: Path, fresh: Path) -> list[str]:
+    """Files of `tree` that are not as in `fresh`, missing and superfluous ones among them."""
+    here, there = dict(_files(tree)), dict(_files(fresh))
+    return sorted(key for key in here.keys() | there.keys() if here.get(key) != there.get(key))
+
+
+def _files(tree: Path) -> Iterator[tuple[str, bytes]]:
+    for path in tree.rglob("*"):
+        if path.is_file():
+            yield path.relative_to(tree).as_posix(), path.read_bytes()
+
+
+def _etag(content: bytes) -> str:
     # S3's ETag of an object that was sent in one part and is encrypted with S3's own key.
-    return hashlib.md5(path.read_bytes(), usedforsecurity=False).hexdigest()
+    return hashlib.md5(content, usedforsecurity=False).hexdigest()

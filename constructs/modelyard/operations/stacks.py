@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Any
 
 from modelyard.account.session import Account, Action
 
@@ -33,7 +34,8 @@ def deployed_stacks(account: Account, environment: str) -> list[DeployedStack]:
     found = {
         stack["StackName"].removeprefix(prefix): stack
         for stack in account.ask(_DESCRIBE)["Stacks"]
-        if stack["StackName"].startswith(prefix)
+        # The name alone would take the stacks of environment `prod-eu` for those of `prod`.
+        if stack["StackName"].startswith(prefix) and _environment(stack) == environment
     }
     return [
         DeployedStack(
@@ -46,6 +48,11 @@ def deployed_stacks(account: Account, environment: str) -> list[DeployedStack]:
     ]
 
 
+def _environment(stack: dict[str, Any]) -> str | None:
+    tags = {tag["Key"]: tag["Value"] for tag in stack.get("Tags", ())}
+    return tags.get("modelyard:environment")
+
+
 def _position(concern: str) -> int:
     return ORDER.index(concern) if concern in ORDER else -1
 
@@ -54,5 +61,11 @@ def _kept(account: Account, stack: str) -> tuple[str, ...]:
     template = account.ask(_TEMPLATE, StackName=stack)["TemplateBody"]
     resources = template.get("Resources", {}) if isinstance(template, dict) else {}
     return tuple(
-        sorted({each["Type"] for each in resources.values() if each.get("DeletionPolicy") == "Retain"})
+        sorted(
+            {
+                each["Type"]
+                for each in resources.values()
+                if each.get("DeletionPolicy", "Delete").startswith("Retain")
+            }
+        )
     )

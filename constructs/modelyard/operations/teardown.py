@@ -21,9 +21,11 @@ SCALED_OBJECT: Final = Kind("keda.sh", "v1alpha1", "ScaledObject", "scaledobject
 CRON_JOB: Final = Kind("batch", "v1", "CronJob", "cronjobs")
 JOB: Final = Kind("batch", "v1", "Job", "jobs")
 LEADER_WORKER_SET: Final = Kind("leaderworkerset.x-k8s.io", "v1", "LeaderWorkerSet", "leaderworkersets")
+STATEFUL_SET: Final = Kind("apps", "v1", "StatefulSet", "statefulsets")
 DEPLOYMENT: Final = Kind("apps", "v1", "Deployment", "deployments")
 POD: Final = Kind("", "v1", "Pod", "pods")
 GATEWAY: Final = Kind("gateway.networking.k8s.io", "v1", "Gateway", "gateways")
+INGRESS: Final = Kind("networking.k8s.io", "v1", "Ingress", "ingresses")
 SERVICE: Final = Kind("", "v1", "Service", "services")
 NODE_POOL: Final = Kind("karpenter.sh", "v1", "NodePool", "nodepools", namespaced=False)
 NODE_CLAIM: Final = Kind("karpenter.sh", "v1", "NodeClaim", "nodeclaims", namespaced=False)
@@ -35,8 +37,10 @@ _SUSPENDED: Final[Mapping[Kind, Mapping[str, Any]]] = {
     KUSTOMIZATION: {"spec": {"suspend": True}},
     APPLICATION: {"spec": {"syncPolicy": {"automated": None}}},
 }
-# Pools and a class that EKS Auto Mode keeps by itself; they go with the cluster.
-_BUILT_IN: Final = {(NODE_POOL, "system"), (NODE_POOL, "general-purpose"), (AUTO_NODE_CLASS, "default")}
+_KARPENTER: Final = {"karpenter", "karpenter-crd"}
+# What EKS Auto Mode keeps by itself; it goes with the cluster, and comes back when it is deleted.
+_AUTO_POOLS: Final = {"system", "general-purpose"}
+_AUTO_CLASS: Final = "default"
 
 
 @dataclass(frozen=True)
@@ -47,135 +51,155 @@ class Step:
     why: str
     action: Literal["suspend", "delete"]
     kinds: tuple[Kind, ...]
-    gone: tuple[Kind, ...]  # waited for; these need not be deleted by us
     namespace: str = "*"
-    within_s: int = 600
-    keeps: Callable[[Item], bool] = lambda item: False
-
-    def targets(self, cluster: Cluster) -> list[Item]:
-        """What is there to be suspended or deleted."""
-        return [item for kind in self.kinds for item in self._items(cluster, kind)]
+    within_s: float = 600
+    leaves: Callable[[Item], bool] = lambda item: False
 
     def left(self, cluster: Cluster) -> list[Item]:
-        """What still keeps the next step from beginning."""
-        return [item for kind in self.gone for item in self._items(cluster, kind)]
-
-    def _items(self, cluster: Cluster, kind: Kind) -> list[Item]:
+        """What the step has still to do, and what keeps the next one from beginning."""
+        items = [item for kind in self.kinds for item in cluster.items(kind, self.namespace)]
         return [
             item
-            for item in cluster.items(kind, self.namespace)
-            if not self.keeps(item) and (item.kind, item.name) not in _BUILT_IN
+            for item in items
+            if not self.leaves(item) and not (self.action == "suspend" and _is_suspended(item))
         ]
 
 
 class StillThere(Exception):
     """A step did not come to its end; nothing after it was begun."""
 
-    def __init__(self, step: Step, left: list[Item]) -> None:
-        super().__init__(f"{step.name}: {named(left)} still there after {step.within_s} s")
+    def __init__(self, step: Step, left: list[Item], after_s: float) -> None:
+        super().__init__(f"{step.name}: {named(left, 20)} still there after {after_s:g} s")
         self.step = step
         self.left = left
 
 
 def steps(environment: Environment) -> tuple[Step, ...]:
     """The steps for an environment, in order."""
-    models = environment.namespace
+    auto = environment.cluster.auto_mode
+
+    def built_in(item: Item) -> bool:
+        pool = item.labels.get("karpenter.sh/nodepool") if item.kind == NODE_CLAIM else item.name
+        return auto and pool in _AUTO_POOLS
+
     return (
         Step(
             "delivery",
             "Flux or Argo CD would bring back what the next steps take away",
             "suspend",
             (KUSTOMIZATION, APPLICATION),
-            (),
+            within_s=60,
         ),
         Step(
             "models",
             "running requests are drained, and nothing asks for nodes any more",
             "delete",
-            (SCALED_OBJECT, CRON_JOB, JOB, LEADER_WORKER_SET, DEPLOYMENT),
-            (POD,),
-            namespace=models,
+            (SCALED_OBJECT, CRON_JOB, JOB, LEADER_WORKER_SET, STATEFUL_SET, DEPLOYMENT, POD),
+            namespace=environment.namespace,
         ),
         Step(
             "load balancers",
             "their interfaces would keep subnets and security groups from being deleted",
             "delete",
-            (GATEWAY, SERVICE),
-            (GATEWAY, SERVICE),
-            keeps=_no_load_balancer,
+            (GATEWAY, INGRESS, SERVICE),
+            leaves=_without_load_balancer,
         ),
         Step(
             "node pools",
             "Karpenter drains its nodes and gives the instances back; it has to run until the last is gone",
             "delete",
-            (NODE_POOL,),
             (NODE_POOL, NODE_CLAIM),
             within_s=1800,
+            leaves=built_in,
         ),
         Step(
             "node classes",
-            "Karpenter cleans up launch templates and instance profiles",
+            "Karpenter cleans up launch templates",
             "delete",
             (NODE_CLASS, AUTO_NODE_CLASS, NODE_OVERLAY),
-            (NODE_CLASS, AUTO_NODE_CLASS),
+            leaves=lambda item: auto and item.name == _AUTO_CLASS,
         ),
         Step(
-            "releases",
-            "Flux uninstalls the controllers, Karpenter among them",
+            "add-ons",
+            "Flux uninstalls them, and has to run for it",
             "delete",
             (HELM_RELEASE,),
-            (HELM_RELEASE,),
+            leaves=lambda item: item.name in _KARPENTER,
         ),
+        Step("Karpenter", "the last controller: nothing of its is left", "delete", (HELM_RELEASE,)),
     )
 
 
-def remaining(environment: Environment, cluster: Cluster) -> list[Item]:
-    """What makes it wrong to destroy the stacks now: nodes, node classes and load balancers."""
-    kept = {"load balancers", "node pools", "node classes"}
-    return [item for step in steps(environment) if step.name in kept for item in step.left(cluster)]
+_FIRST_PAUSE_S: Final = 0.25
+_COSTLY: Final = {"load balancers", "node pools", "node classes"}
+
+
+def in_the_way(step: Step) -> bool:
+    """Whether what `step` takes away makes it wrong to destroy the stacks."""
+    return step.name in _COSTLY
 
 
 @dataclass(frozen=True)
 class Drain:
-    """Empties a cluster. `say` hears of every step; `pause` waits, so that a test need not."""
+    """Empties a cluster. `say` hears of every step; `within_s` is instead of each step's own time."""
 
     cluster: Cluster
     say: Callable[[str], None]
-    pause: Callable[[float], None] = time.sleep
-    now: Callable[[], float] = time.monotonic
+    within_s: float | None = None
     every_s: float = 5.0
 
     def run(self, environment: Environment) -> None:
-        """Go through all steps.
+        """Go through all steps. Begun again, it goes on where it stopped.
 
         Raises:
             StillThere: a step did not finish in its time.
-            Unreachable: the cluster stopped answering.
+            Unreachable: the cluster refuses, or stopped answering.
         """
-        for step in steps(environment):
-            self._take(step)
+        order = steps(environment)
+        for step in order:  # a permission that a late step lacks is found before the first one begins
+            step.left(self.cluster)
+        for number, step in enumerate(order, 1):
+            self._take(step, f"{number}/{len(order)} {step.name}")
 
-    def _take(self, step: Step) -> None:
-        targets = step.targets(self.cluster)
-        if not targets and not step.left(self.cluster):
-            self.say(f"{step.name}: nothing there")
-            return
-        for item in targets:
-            if step.action == "suspend":
-                self.cluster.patch(item, _SUSPENDED[item.kind])
-            elif not item.deleting:
-                self.cluster.delete(item)
-        self.say(f"{step.name}: {'suspended' if step.action == 'suspend' else 'deleting'} {len(targets)}")
-        deadline = self.now() + step.within_s
-        told: list[Item] = []
+    def _take(self, step: Step, title: str) -> None:
+        begun, pause = time.monotonic(), _FIRST_PAUSE_S
+        told: list[Item] | None = None
         while left := step.left(self.cluster):
-            if self.now() >= deadline:
-                raise StillThere(step, left)
+            for item in left:  # each round: a CronJob or a parent Application may have made one meanwhile
+                if step.action == "suspend":
+                    self.cluster.patch(item, _SUSPENDED[item.kind])
+                elif not (item.deleting or item.owned):
+                    self.cluster.delete(item)
             if left != told:
-                self.say(f"  waiting for {named(left)}")
+                verb = (
+                    "suspending"
+                    if step.action == "suspend"
+                    else "deleting"
+                    if told is None
+                    else "waiting for"
+                )
+                self.say(f"{title}: {verb} {named(left)}")
                 told = left
-            self.pause(self.every_s)
+            within = self.within_s if self.within_s is not None else max(step.within_s, *map(_grace_s, left))
+            if time.monotonic() - begun >= within and (left := step.left(self.cluster)):
+                raise StillThere(step, left, within)
+            time.sleep(min(pause, self.every_s))
+            pause *= 2
+        self.say(f"{title}: {'nothing there' if told is None else 'done'}")
 
 
-def _no_load_balancer(item: Item) -> bool:
-    return item.kind is SERVICE and item.content.get("spec", {}).get("type") != "LoadBalancer"
+def _grace_s(item: Item) -> float:
+    """A pod may take as long as its model's longest requests."""
+    return float(item.spec.get("terminationGracePeriodSeconds") or 0) + 120 if item.kind == POD else 0
+
+
+def _is_suspended(item: Item) -> bool:
+    if item.kind == KUSTOMIZATION:
+        return bool(item.spec.get("suspend"))
+    return not (item.spec.get("syncPolicy") or {}).get("automated")
+
+
+def _without_load_balancer(item: Item) -> bool:
+    if item.kind == SERVICE:
+        return item.spec.get("type") != "LoadBalancer"
+    return item.kind == INGRESS and not (item.status.get("loadBalancer") or {}).get("ingress")

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from datetime import date
 
@@ -20,74 +20,81 @@ class Obstacle:
 
 @dataclass(frozen=True)
 class UpgradeStep:
-    """One step, who does it, and what is seen meanwhile."""
+    """One step: what changes, and what is seen meanwhile."""
 
     name: str
     what: str
 
 
-def obstacles(current: str, target: str) -> Iterator[Obstacle]:
+def obstacles(environment: Environment, current: str, target: str) -> Iterator[Obstacle]:
     """What is in the way from `current` to `target`, both Kubernetes minors such as 1.35."""
     known = minors()
     if target not in known:
         yield Obstacle(
-            f"Kubernetes {target} is not among {', '.join(known)}", "update Modelyard, or name one of them"
+            f"Kubernetes {target} is not among {', '.join(known)}",
+            "name one of them, or take a release of Modelyard that knows it",
         )
         return
     distance = _minor(target) - _minor(current)
     if distance < 0:
         yield Obstacle(
-            f"{target} is older than {current}",
-            "EKS takes a version back only in the hours after an upgrade: aws eks update-cluster-version",
+            f"{target} is older than {current}, and a deploy takes no version back",
+            "stay where you are; the versions that charts and add-ons have are in the plan for the next minor",
         )
     elif distance > 1:
         between = f"1.{_minor(current) + 1}"
         yield Obstacle(
-            f"{current} to {target} skips {between}",
-            f"upgrade to {between} first; EKS takes one minor at a time",
+            f"{current} to {target} skips {between}, and EKS takes one minor at a time",
+            f"modelyard upgrade-plan --to {between}"
+            if between in known
+            else f"aws eks update-cluster-version --name {environment.cluster_name} --kubernetes-version {between} "
+            f"--region {environment.region}",
         )
     karpenter, least = chart("karpenter").version, known[target].least_karpenter
-    if _numbers(karpenter) < _numbers(least):
+    if not environment.cluster.auto_mode and _numbers(karpenter) < _numbers(least):
         yield Obstacle(
             f"Karpenter {karpenter} does not know Kubernetes {target}",
-            f"deploy Karpenter {least} or newer first",
+            f"deploy a release of Modelyard with Karpenter {least} or newer first",
         )
     skew = abs(_minor(kubectl()) - _minor(target))
     if skew > 1:
         yield Obstacle(
             f"the installer's kubectl is {kubectl()}, {skew} minors from {target}",
-            "update Modelyard: kubectl works one minor around the cluster's",
+            "take a release of Modelyard with a newer one: kubectl works one minor around the cluster's",
         )
 
 
-def upgrade_steps(environment: Environment, current: str, target: str) -> tuple[UpgradeStep, ...]:
-    """The steps in their order. A deploy does the first four; nodes follow in their own time."""
-    changed = [
-        f"{name} {addon_version(name, target)}"
-        for name in addons()
-        if addon_version(name, current) != addon_version(name, target)
-    ]
+def upgrade_steps(
+    environment: Environment, current: str, target: str, installed: Mapping[str, str] | None = None
+) -> tuple[UpgradeStep, ...]:
+    """The steps in their order: one deploy does all but the nodes that Karpenter or EKS Auto Mode replace afterwards.
+
+    `installed`: add-ons with their versions, where EKS has said them; else those that a deploy of `current` brings.
+    """
     auto = environment.cluster.auto_mode
-    window = "between 02:00 and 04:00 UTC" if environment.strict else "one at a time"
     steps = [
         UpgradeStep("control plane", f"{current} to {target}: ten to twenty minutes, the API stays up"),
-        UpgradeStep("add-ons", ", ".join(changed) or "the same versions fit both"),
+        UpgradeStep("add-ons", ", ".join(_addon_changes(current, target, installed)) or "the same fit both"),
     ]
+    window = "between 02:00 and 04:00 UTC" if environment.strict else "at any hour"
     if auto:
         steps.append(
-            UpgradeStep("nodes", f"EKS Auto Mode replaces them, {window} within each pool's budgets")
+            UpgradeStep(
+                "nodes", f"EKS Auto Mode replaces them afterwards, {window}, as budgets of the pools allow"
+            )
         )
     else:
         steps += [
-            UpgradeStep(
-                "system nodes", "the node group is replaced node by node, as PodDisruptionBudgets allow"
-            ),
+            UpgradeStep("system nodes", "replaced one by one, as PodDisruptionBudgets allow"),
             UpgradeStep(
                 "Karpenter's nodes",
-                f"their AMI release is pinned, its build follows the cluster's minor: nodes drift, and are replaced {window}",
+                f"afterwards: the pinned AMI release ({', '.join(_images(environment))}) has a build for each minor, so "
+                f"nodes drift and are replaced {window}; models answer throughout where they have two replicas",
             ),
         ]
-    steps.append(UpgradeStep("kubectl", f"of the installer is {kubectl()}, within one minor of {target}"))
+    steps.append(
+        UpgradeStep("kubectl", f"the installer's is {kubectl()}, within one minor of {target}: nothing to do")
+    )
     return tuple(steps)
 
 
@@ -95,6 +102,25 @@ def days_of_support(version: str, today: date) -> int | None:
     """Days until standard support of a minor ends; None where AWS has not said."""
     known = minors().get(version)
     return (known.support_ends - today).days if known and known.support_ends else None
+
+
+def _addon_changes(current: str, target: str, installed: Mapping[str, str] | None) -> Iterator[str]:
+    for name in addons() if installed is None else installed:
+        before = _known_addon(name, current) if installed is None else installed[name]
+        after = _known_addon(name, target)
+        if after and before != after:
+            yield f"{name} {before} to {after}" if before else f"{name} {after}"
+
+
+def _known_addon(name: str, minor: str) -> str | None:
+    try:
+        return addon_version(name, minor)
+    except KeyError:
+        return None
+
+
+def _images(environment: Environment) -> list[str]:
+    return sorted({environment.cluster.general_nodes.ami, *(pool.ami for pool in environment.pools.values())})
 
 
 def _minor(version: str) -> int:

@@ -1,0 +1,100 @@
+"""`modelyard drain`: empty an environment's cluster, so that its stacks can be destroyed."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+import typer
+
+from modelyard.cli.clusters import ConfirmOption, ContextOption, YesOption, cluster_of, confirm
+from modelyard.cli.printing import console
+from modelyard.cli.workspace import (
+    ENVIRONMENTS,
+    CommandError,
+    EnvironmentsOption,
+    EnvOption,
+    readable_environment,
+)
+from modelyard.operations.cluster import Cluster, Unreachable
+from modelyard.operations.obstruction import reasons
+from modelyard.operations.teardown import Drain, StillThere
+
+_HELP = """Empty an environment's cluster in the order that leaves nothing behind: delivery is suspended, models end their
+requests, load balancers go, Karpenter gives every node back, and the controllers are uninstalled, Karpenter last.
+
+\b
+  modelyard drain --env dev --yes
+  modelyard drain --env prod --confirm prod
+
+It waits for each step. What does not go stops it, with its finalizers and what to look at; begun again, it goes on there. The
+exit code is 0 when the cluster is empty, 1 when something stayed or the cluster refused, 64 for misuse.
+"""
+POLL_S = 5.0
+
+
+def register(app: typer.Typer) -> None:
+    app.command(help=_HELP)(drain)
+
+
+def drain(
+    env: EnvOption = "local",
+    context: ContextOption = None,
+    yes: YesOption = False,
+    confirmed: ConfirmOption = None,
+    timeout: Annotated[
+        float | None,
+        typer.Option(
+            metavar="MINUTES",
+            min=0,
+            help="Longest wait for one step; default: half an hour for nodes, else ten minutes.",
+        ),
+    ] = None,
+    environments: EnvironmentsOption = ENVIRONMENTS,
+) -> int:
+    environment = readable_environment(environments, env)
+    cluster = cluster_of(environment, context, "drain")
+    confirm(
+        environment,
+        f"Every model, node and load balancer of {environment.cluster_name} goes",
+        yes=yes,
+        name=confirmed,
+    )
+    out = console()
+    work = Drain(
+        cluster,
+        say=lambda line: out.print(line, soft_wrap=True, markup=False),
+        within_s=None if timeout is None else timeout * 60,
+        every_s=POLL_S,
+    )
+    try:
+        work.run(environment)
+    except StillThere as problem:
+        _print_left(cluster, problem, env)
+        return 1
+    except Unreachable as why:
+        raise CommandError(f"{why}; run it again when that is mended, it goes on where it stopped") from None
+    out.print(f"{environment.cluster_name} is empty. Next:", soft_wrap=True)
+    for line in (
+        f"modelyard destroy-plan --env {env}    what is protected, and what stays",
+        f"cdk destroy --all -c env={env}        Delivery first, Network last",
+        f"modelyard sweep --env {env}           when they are gone: is anything left over?",
+    ):
+        out.print(f"    {line}", soft_wrap=True, markup=False)
+    return 0
+
+
+def _print_left(cluster: Cluster, problem: StillThere, env: str) -> None:
+    out = console(stderr=True)
+    out.print(
+        f"refuses to go on after step '{problem.step.name}': still there", style="bold red", soft_wrap=True
+    )
+    for item in problem.left:
+        finalizers = f" (finalizers: {', '.join(item.finalizers)})" if item.finalizers else ""
+        out.print(f"    {item}{finalizers}", soft_wrap=True, markup=False)
+        for reason in reasons(cluster, item):
+            out.print(f"        {reason}", soft_wrap=True, markup=False)
+    out.print(
+        f"nothing after it was begun, and the stacks must not be destroyed yet; then: modelyard drain --env {env}",
+        soft_wrap=True,
+        markup=False,
+    )

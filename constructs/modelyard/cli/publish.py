@@ -1,0 +1,157 @@
+"""`modelyard publish`: the rendered tree to the bucket that Flux reads, without a deploy."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import Annotated
+
+import typer
+
+from modelyard.account.session import Account, Unanswered
+from modelyard.cli.accounts import ProfileOption, account_of
+from modelyard.cli.charts import project_charts
+from modelyard.cli.printing import console, count, print_findings, print_json
+from modelyard.cli.workspace import (
+    ENVIRONMENTS,
+    MODELS,
+    CommandError,
+    EnvironmentsOption,
+    EnvOption,
+    ModelsOption,
+    Output,
+    OutputOption,
+    Workspace,
+    open_workspace,
+)
+from modelyard.operations.publish import Changes, compare, delivery_bucket, publish, stale
+from modelyard.planning import Plan
+
+_HELP = """Render an environment and put what changed into the bucket that Flux reads: a change of models or pools without
+CloudFormation. Files first, then what names them, deletions last; a second run changes nothing.
+
+\b
+  modelyard publish --env dev --dry-run
+  modelyard publish --env prod
+  modelyard publish --env prod --tree dist     what was rendered and reviewed before; refused where it is not as fresh
+
+Roles, networks, caches and secrets are CloudFormation's: `cdk diff` says whether a change needs a deploy. A publication is
+not undone by deploying the commit before, for CloudFormation sees no change in that: publish that commit instead. The exit code
+is 0 when the bucket is as the tree, 1 where there are errors, 64 for misuse.
+"""
+
+
+def register(app: typer.Typer) -> None:
+    app.command("publish", help=_HELP)(publish_tree)
+
+
+def publish_tree(
+    env: EnvOption = "local",
+    tree: Annotated[
+        Path | None,
+        typer.Option(
+            metavar="DIR",
+            help="Publish DIR/ENV as it is; default: render anew into dist/ENV.",
+            file_okay=False,
+        ),
+    ] = None,
+    dry_run: Annotated[
+        bool, typer.Option("--dry-run", help="Say what would change, and change nothing.")
+    ] = False,
+    models: ModelsOption = MODELS,
+    environments: EnvironmentsOption = ENVIRONMENTS,
+    profile: ProfileOption = None,
+    output: OutputOption = Output.table,
+) -> int:
+    workspace = open_workspace(models, environments, env)
+    planned = workspace.plan()
+    if planned is None or not planned.deployable:
+        print_findings(planned.findings if planned else workspace.findings)
+        return 1
+    environment = planned.environment
+    if environment.delivery != "flux":
+        raise CommandError(
+            f"environment {environment.name} has `delivery: {environment.delivery}`: there is no bucket to publish to"
+        )
+    account = account_of(environment, profile, "publish")
+    with _rendered(workspace, planned, env, tree) as folder:
+        try:
+            bucket = delivery_bucket(account, environment)
+            if bucket is None:
+                raise CommandError(
+                    f"stack Delivery of {environment.name} is not deployed: cdk deploy --all -c env={env}"
+                )
+            changes = compare(account, bucket, folder)
+            if not dry_run:
+                _carry_out(account, changes, folder)
+        except Unanswered as why:
+            raise CommandError(f"nothing was published: {why}") from None
+    if output is Output.json:
+        print_json(
+            "Publication",
+            environment=environment.name,
+            bucket=changes.bucket,
+            dryRun=dry_run,
+            uploads=list(changes.uploads),
+            deletions=list(changes.deletions),
+            unchanged=changes.unchanged,
+        )
+    else:
+        _print(changes, dry_run)
+    return 0
+
+
+@contextmanager
+def _rendered(workspace: Workspace, planned: Plan, env: str, tree: Path | None) -> Iterator[Path]:
+    """The folder to publish."""
+    charts = project_charts()
+    with TemporaryDirectory() as scratch:
+        fresh = Path("dist") / env if tree is None else Path(scratch)
+        try:
+            charts.render(planned, fresh)
+        except charts.RenderError as error:
+            print_findings(f.at(workspace.catalogue.locate(f.subject, f.field)) for f in error.findings)
+            raise CommandError("nothing was published: the objects break rules") from None
+        if tree is None:
+            yield fresh
+            return
+        given = tree / env
+        if not given.is_dir():
+            raise CommandError(f"there is no {given}: modelyard render --env {env} --out {tree}")
+        if differing := stale(given, fresh):
+            raise CommandError(
+                f"{given} is not what the files render now: {', '.join(differing[:5])}"
+                f"{f' and {len(differing) - 5} more' if len(differing) > 5 else ''}; "
+                f"modelyard render --env {env} --out {tree}"
+            )
+        yield given
+
+
+def _carry_out(account: Account, changes: Changes, folder: Path) -> None:
+    try:
+        publish(account, changes, folder)
+    except Unanswered as why:
+        raise CommandError(f"published in part: {why}; run it again, it goes on where it stopped") from None
+
+
+def _print(changes: Changes, dry_run: bool) -> None:
+    out = console()
+    for key in changes.uploads:
+        out.print(f"  + {key}", soft_wrap=True, markup=False)
+    for key in changes.deletions:
+        out.print(f"  - {key}", soft_wrap=True, markup=False)
+    said = "would be uploaded" if dry_run else "uploaded"
+    out.print(
+        f"{changes.bucket}: {count(len(changes.uploads), 'file')} {said}, {len(changes.deletions)} deleted, "
+        f"{changes.unchanged} unchanged",
+        soft_wrap=True,
+        markup=False,
+    )
+    if not dry_run and (changes.uploads or changes.deletions):
+        out.print(
+            "Flux reads it within a minute: kubectl -n flux-system get kustomizations --watch",
+            soft_wrap=True,
+            markup=False,
+        )

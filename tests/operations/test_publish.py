@@ -1,0 +1,213 @@
+"""`modelyard publish`: the bucket becomes what the files render, in an order that leaves no folder naming what is not there."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.account.conftest import REGION, Project
+from tests.account.fake_account import FakeAccount, denied
+
+PUBLISH = ("publish", "--env", "lab")
+BUCKET = "modelyard-lab-tree"
+PUT, DELETE = "s3:PutObject", "s3:DeleteObject"
+
+
+@pytest.fixture
+def bucket(project: Project, fake: FakeAccount) -> Callable[[], dict[str, bytes]]:
+    """What stack Delivery made, empty; call it for what it holds."""
+    session = fake.session(region_name=REGION)
+    s3 = session.client("s3")
+    s3.create_bucket(Bucket=BUCKET, CreateBucketConfiguration={"LocationConstraint": REGION})
+    name = "/modelyard/lab/delivery/bucket"
+    session.client("ssm").put_parameter(Name=name, Value=BUCKET, Type="String")
+    fake.asked.clear()
+
+    def held() -> dict[str, bytes]:
+        found = s3.list_objects_v2(Bucket=BUCKET).get("Contents", [])
+        return {item["Key"]: s3.get_object(Bucket=BUCKET, Key=item["Key"])["Body"].read() for item in found}
+
+    return held
+
+
+Held = Callable[[], dict[str, bytes]]
+
+
+def tree(project: Project, folder: str = "dist/lab") -> dict[str, bytes]:
+    root = project.folder / folder
+    return {path.relative_to(root).as_posix(): path.read_bytes() for path in root.rglob("*.yaml")}
+
+
+def changes(fake: FakeAccount) -> list[tuple[str, str]]:
+    """Writes to the bucket in their order; the record is emptied."""
+    found = [(permission, asked["Key"]) for permission, asked in fake.asked if permission in (PUT, DELETE)]
+    fake.asked.clear()
+    return found
+
+
+def test_the_bucket_becomes_the_tree_and_a_second_run_changes_nothing(
+    project: Project, bucket: Held, fake: FakeAccount
+) -> None:
+    first = project.run(*PUBLISH)
+
+    assert first.code == 0, first.err
+    assert bucket() == tree(project)
+    fake.asked.clear()
+
+    second = project.run(*PUBLISH)
+
+    assert changes(fake) == []
+    assert "0 files uploaded, 0 deleted" in second.out
+
+
+def test_what_names_files_comes_after_them_and_deletions_come_last(
+    project: Project, bucket: Held, fake: FakeAccount
+) -> None:
+    project.run(*PUBLISH)
+    qwen = project.folder / "models" / "qwen.yaml"
+    (project.folder / "models" / "other.yaml").write_text(qwen.read_text(), encoding="utf-8")
+    qwen.unlink()
+    fake.asked.clear()
+
+    project.run(*PUBLISH)
+
+    made = changes(fake)
+    keys = [key for _, key in made]
+    kinds = [permission for permission, _ in made]
+    assert kinds == sorted(kinds, reverse=True)  # all of Put, then all of Delete
+    folders = [Path(key) for permission, key in made if permission == PUT]
+    for index in (path for path in folders if path.name == "kustomization.yaml"):
+        below = [path for path in folders if path != index and path.is_relative_to(index.parent)]
+        assert all(folders.index(path) < folders.index(index) for path in below)
+    assert {key for permission, key in made if permission == DELETE} >= {"models/qwen/deployment-qwen.yaml"}
+    assert keys.index("models/kustomization.yaml") < keys.index("models/qwen/deployment-qwen.yaml")
+    assert bucket() == tree(project)
+
+
+def test_a_change_of_replicas_uploads_what_it_changes(
+    project: Project, bucket: Held, fake: FakeAccount
+) -> None:
+    project.run(*PUBLISH)
+    before = tree(project)
+    project.model(replicas=2)
+    fake.asked.clear()
+
+    answer = project.run(*PUBLISH, "--output", "json")
+
+    document = json.loads(answer.out)
+    after = tree(project)
+    differing = {key for key, content in after.items() if before.get(key) != content}
+    assert {"models/qwen/deployment-qwen.yaml", "models/qwen/prometheusrule-qwen.yaml"} <= differing
+    assert set(document["uploads"]) == differing
+    assert set(document["deletions"]) == before.keys() - after.keys()  # the job that asked one replica
+    assert document["unchanged"] == len(after) - len(differing)
+    assert {key for _, key in changes(fake)} == differing | set(document["deletions"])
+
+
+def test_a_dry_run_only_says(project: Project, bucket: Held, fake: FakeAccount) -> None:
+    answer = project.run(*PUBLISH, "--dry-run")
+
+    assert answer.code == 0
+    assert "+ models/qwen/deployment-qwen.yaml" in answer.out
+    assert "would be uploaded" in answer.out
+    assert bucket() == {}
+
+
+class TestTree:
+    def test_a_reviewed_tree_is_published_as_it_is(self, project: Project, bucket: Held) -> None:
+        project.run("render", "--env", "lab", "--out", "reviewed")
+
+        assert project.run(*PUBLISH, "--tree", "reviewed").code == 0
+        assert bucket() == tree(project, "reviewed/lab")
+        assert not (project.folder / "dist").exists()
+
+    @pytest.mark.parametrize("how", ["changed", "removed", "added"])
+    def test_one_that_is_not_as_fresh_is_refused(
+        self, project: Project, bucket: Held, fake: FakeAccount, how: str
+    ) -> None:
+        project.run("render", "--env", "lab", "--out", "reviewed")
+        folder = project.folder / "reviewed" / "lab" / "models" / "qwen"
+        name = "deployment-qwen.yaml"
+        if how == "changed":
+            project.model(replicas=2)
+        elif how == "removed":
+            (folder / name).unlink()
+        else:
+            name = "secret-mine.yaml"
+            (folder / name).write_text("kind: Secret\n", encoding="utf-8")
+
+        answer = project.run(*PUBLISH, "--tree", "reviewed")
+
+        assert answer.code == 1
+        assert f"models/qwen/{name}" in answer.err
+        assert "modelyard render --env lab --out reviewed" in answer.err
+        assert changes(fake) == []
+
+    def test_one_that_is_not_there_is_named(self, project: Project, bucket: Held) -> None:
+        assert "there is no nowhere/lab" in project.run(*PUBLISH, "--tree", "nowhere").err
+
+
+class TestRefusals:
+    def test_another_account_gets_nothing(self, project: Project, bucket: Held, fake: FakeAccount) -> None:
+        project.environment(account="999999999999")
+
+        answer = project.run(*PUBLISH)
+
+        assert answer.code == 1
+        assert "the credentials are of account 123456789012, environment lab is 999999999999" in answer.err
+        assert fake.permissions == {"sts:GetCallerIdentity"}
+
+    def test_before_the_first_deploy_there_is_no_bucket(self, project: Project) -> None:
+        answer = project.run(*PUBLISH)
+
+        assert answer.code == 1
+        assert "cdk deploy --all -c env=lab" in answer.err
+
+    def test_without_flux_nobody_would_read_it(self, project: Project, fake: FakeAccount) -> None:
+        ids = {"fileSystemId": "fs-0123456789abcdef0", "accessPointId": "fsap-0123456789abcdef0"}
+        project.environment(delivery="none", cache=ids)
+
+        answer = project.run(*PUBLISH)
+
+        assert answer.code == 1
+        assert "`delivery: none`" in answer.err
+        assert fake.asked == []
+
+    def test_a_plan_with_errors_is_not_published(
+        self, project: Project, bucket: Held, fake: FakeAccount
+    ) -> None:
+        project.model(maxModelLen=10_000_000)
+
+        answer = project.run(*PUBLISH)
+
+        assert answer.code == 1
+        assert "error" in answer.err
+        assert fake.asked == []
+
+
+def test_an_upload_that_stops_half_way_goes_on_where_it_stopped(
+    project: Project, bucket: Held, fake: FakeAccount
+) -> None:
+    sent: list[str] = []
+
+    def most(asked: dict[str, Any]) -> Any:
+        sent.append(asked["Key"])
+        return denied(PUT) if len(sent) > 5 else None
+
+    fake.answers[PUT] = most
+
+    stopped = project.run(*PUBLISH)
+
+    assert stopped.code == 1
+    assert "published in part" in stopped.err
+    assert len(bucket()) == 5
+    del fake.answers[PUT]
+    fake.asked.clear()
+
+    assert project.run(*PUBLISH).code == 0
+    assert not set(sent[:5]) & {key for _, key in changes(fake)}
+    assert bucket() == tree(project)
