@@ -15,8 +15,9 @@ from infra.environment_stack import EnvironmentStack
 from infra.network import vpc_of
 from modelyard.aws.lustre_cache import LustreCache
 from modelyard.aws.model_cache import ModelCache
+from modelyard.aws.private_bucket import PrivateBucket
 from modelyard.aws.s3_files_cache import S3FilesCache
-from modelyard.aws.weights_bucket import WeightsBucket, WeightsReader
+from modelyard.aws.weights_reader import WeightsReader
 from modelyard.planning.identity import WEIGHTS_READER
 from modelyard.spec import Environment
 
@@ -39,8 +40,14 @@ class ModelCacheStack(EnvironmentStack):
         buckets = [s3.Bucket.from_bucket_name(self, f"Bucket-{name}", name) for name in cache.read_buckets]
         ours = None
         if cache.weights_bucket or cache.file_system == "s3-files":
-            ours = WeightsBucket(
-                self, "Weights", name=settings.weights_bucket, removal_policy=self.removal_policy
+            # S3's own key: weights are no secret, and with a key of ours every reader would need a grant. S3 Files needs
+            # versions, and an overwritten checkpoint can be taken back.
+            ours = PrivateBucket(
+                self,
+                "Weights",
+                name=settings.weights_bucket,
+                old_versions_days=30,
+                removal_policy=self.removal_policy,
             )
             buckets.append(ours)
         if buckets:

@@ -6,12 +6,11 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Final
 
-from aws_cdk import Duration, RemovalPolicy, Stack, Stage, Tags, pipelines
+from aws_cdk import Duration, Stack, Stage, Tags, pipelines
 from aws_cdk import Environment as AwsEnvironment
 from aws_cdk import aws_codebuild as codebuild
 from aws_cdk import aws_codepipeline as codepipeline
 from aws_cdk import aws_iam as iam
-from aws_cdk import aws_s3 as s3
 from constructs import Construct
 
 from infra import promotion
@@ -21,6 +20,7 @@ from infra.platform import add_platform
 from modelyard.aws.audit_log import AuditLog
 from modelyard.aws.encryption_key import EncryptionKey
 from modelyard.aws.exact_actions import use_exact_actions
+from modelyard.aws.private_bucket import PrivateBucket
 from modelyard.spec import Environment, Pipeline
 
 NAME: Final = "modelyard-pipeline"
@@ -126,26 +126,7 @@ class PipelineStack(Stack):
             role_policy_statements=[iam.PolicyStatement(actions=["sts:AssumeRole"], resources=[lookup])],
         )
 
-    def _artifacts(self) -> s3.Bucket:
+    def _artifacts(self) -> PrivateBucket:
         """Source and templates on their way; the accounts of the environments read them with this key."""
         key = EncryptionKey(self, "ArtifactsKey", description="Artifacts of the pipeline")
-        return s3.Bucket(
-            self,
-            "Artifacts",
-            encryption=s3.BucketEncryption.KMS,
-            encryption_key=key,
-            bucket_key_enabled=True,
-            block_public_access=s3.BlockPublicAccess.BLOCK_ALL,
-            object_ownership=s3.ObjectOwnership.BUCKET_OWNER_ENFORCED,
-            enforce_ssl=True,
-            minimum_tls_version=1.2,
-            versioned=True,
-            lifecycle_rules=[
-                s3.LifecycleRule(
-                    expiration=Duration.days(90),
-                    noncurrent_version_expiration=Duration.days(7),
-                    abort_incomplete_multipart_upload_after=Duration.days(1),
-                )
-            ],
-            removal_policy=RemovalPolicy.RETAIN,
-        )
+        return PrivateBucket(self, "Artifacts", key=key, expire_days=90, old_versions_days=7)

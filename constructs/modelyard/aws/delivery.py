@@ -5,12 +5,12 @@ from __future__ import annotations
 import tempfile
 from pathlib import Path
 
-from aws_cdk import Duration, RemovalPolicy
-from aws_cdk import aws_s3 as s3
+from aws_cdk import RemovalPolicy
 from aws_cdk import aws_s3_deployment as s3_deployment
 from constructs import Construct
 
 from modelyard.aws.audit_log import AuditLog
+from modelyard.aws.private_bucket import PrivateBucket
 from modelyard.aws.tree_archive import archive
 
 
@@ -31,23 +31,12 @@ class Delivery(Construct):
         removal_policy: RemovalPolicy = RemovalPolicy.RETAIN,
     ) -> None:
         super().__init__(scope, construct_id)
-        self.bucket = s3.Bucket(
+        self.bucket = PrivateBucket(
             self,
             "Tree",
-            # S3's own key: the tree holds no secret values, by construction, and a key of ours would add a way to fail.
-            encryption=s3.BucketEncryption.S3_MANAGED,
-            block_public_access=s3.BlockPublicAccess.BLOCK_ALL,
-            object_ownership=s3.ObjectOwnership.BUCKET_OWNER_ENFORCED,
-            enforce_ssl=True,
-            minimum_tls_version=1.2,
-            versioned=True,
-            lifecycle_rules=[
-                s3.LifecycleRule(
-                    # Long enough to see what was deployed in the last quarter.
-                    noncurrent_version_expiration=Duration.days(90),
-                    abort_incomplete_multipart_upload_after=Duration.days(1),
-                )
-            ],
+            # Long enough to see what was deployed in the last quarter. S3's own key: the tree holds no secret values, by
+            # construction, and a key of ours would add a way to fail.
+            old_versions_days=90,
             # A bucket with versions in it has to be emptied before it can be deleted: see docs/adr/0003.
             removal_policy=removal_policy,
         )

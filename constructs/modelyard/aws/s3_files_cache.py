@@ -13,7 +13,7 @@ from constructs import Construct
 
 from modelyard.aws.model_cache import CACHE_USER
 from modelyard.aws.pod_identity import PodIdentityRole
-from modelyard.aws.weights_bucket import allow_reading
+from modelyard.aws.weights_reader import allow_reading
 
 
 class S3FilesCache(Construct):

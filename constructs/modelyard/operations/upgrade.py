@@ -74,7 +74,11 @@ def upgrade_steps(
     auto = environment.cluster.auto_mode
     steps = [
         UpgradeStep("control plane", f"{current} to {target}: ten to twenty minutes, the API stays up"),
-        UpgradeStep("add-ons", ", ".join(_addon_changes(current, target, installed)) or "the same fit both"),
+        UpgradeStep(
+            "add-ons",
+            ", ".join(_addon_changes(current, target, installed, environment.cluster.addon_versions))
+            or "the same fit both",
+        ),
     ]
     window = "between 02:00 and 04:00 UTC" if environment.strict else "at any hour"
     if auto:
@@ -104,10 +108,13 @@ def days_of_support(version: str, today: date) -> int | None:
     return (known.support_ends - today).days if known and known.support_ends else None
 
 
-def _addon_changes(current: str, target: str, installed: Mapping[str, str] | None) -> Iterator[str]:
+def _addon_changes(
+    current: str, target: str, installed: Mapping[str, str] | None, stated: Mapping[str, str]
+) -> Iterator[str]:
+    """`stated`: versions that the environment file sets, whatever the cluster's minor."""
     for name in addons() if installed is None else installed:
-        before = _known_addon(name, current) if installed is None else installed[name]
-        after = _known_addon(name, target)
+        before = stated.get(name) or _known_addon(name, current) if installed is None else installed[name]
+        after = stated.get(name) or _known_addon(name, target)
         if after and before != after:
             yield f"{name} {before} to {after}" if before else f"{name} {after}"
 
