@@ -81,7 +81,7 @@ def embedded_prod(tmp_path: Path) -> Iterator[Callable[[str], dict[str, str]]]:
 
     if shutil.which("aws") is None:
         pytest.skip("the page uses the AWS command line, which is not installed")
-    with ExitStack() as stack, TemporaryDirectory() as state:
+    with TemporaryDirectory() as state, ExitStack() as stack:
         yield lambda version: stack.enter_context(deployed_prod(tmp_path, Path(state) / "aws", version))
 
 
