@@ -26,15 +26,20 @@ CLOSED = (
     "policy",
     "removal",
     "network",
+    "teams",
     "pools",
     "secrets",
     "gateways",
+    "cost",
+    "office_hours",
     "quotas",
     "tags",
     "acknowledge",
     "overrides",  # replicas, scaling, pool, access, availability: the model's own closed list
 )
 """Fields of an environment file that may differ."""
+CLOSED_LOCALLY = ("cache", "monitoring")
+"""Nothing is promoted to or from the embedded AWS, which shows options that the others leave at their default."""
 CLOSED_OF_THE_CLUSTER = (
     "name",
     "admins",
@@ -53,6 +58,7 @@ def with_values_of(other: Environment, environment: Environment) -> Environment:
     return environment.model_copy(
         update={
             **{name: getattr(other, name) for name in CLOSED},
+            **{name: getattr(other, name) for name in CLOSED_LOCALLY if environment.name == "local"},
             "cluster": environment.cluster.model_copy(update=cluster),
         }
     )
