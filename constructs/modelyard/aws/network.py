@@ -117,7 +117,7 @@ class InferenceNetwork(Construct):
             )
             Tags.of(subnet).add("kubernetes.io/role/cni", "1")
             Tags.of(subnet).add("Name", f"{self.node.path}/Pods{private.availability_zone[-1].upper()}")
-            subnet.add_dependency(block)
+            subnet.node.add_dependency(block)
             ec2.CfnSubnetRouteTableAssociation(
                 subnet,
                 "Route",
