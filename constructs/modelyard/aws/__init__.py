@@ -1,19 +1,33 @@
-"""CDK constructs for the AWS half: network, cluster, Karpenter, model cache, secrets and delivery."""
+"""CDK constructs for the AWS half: network, cluster, Karpenter, model cache, secrets, metrics, costs and delivery."""
 
-from modelyard.aws.cluster import InferenceCluster
+from modelyard.aws.argo_cd import ManagedArgoCd
+from modelyard.aws.cluster import InferenceCluster, TeamAccess
+from modelyard.aws.cost_alarms import CostAlarms
 from modelyard.aws.delivery import Delivery
 from modelyard.aws.flux import Flux
 from modelyard.aws.karpenter import KarpenterController
+from modelyard.aws.lustre_cache import LustreCache
+from modelyard.aws.managed_metrics import ManagedMetrics
 from modelyard.aws.model_cache import ModelCache
-from modelyard.aws.network import InferenceNetwork
+from modelyard.aws.network import ExistingNetwork, InferenceNetwork
+from modelyard.aws.s3_files_cache import S3FilesCache
 from modelyard.aws.secrets import ModelSecrets
+from modelyard.aws.weights_reader import WeightsReader
 
 __all__ = [
+    "CostAlarms",
     "Delivery",
+    "ExistingNetwork",
     "Flux",
     "InferenceCluster",
     "InferenceNetwork",
     "KarpenterController",
+    "LustreCache",
+    "ManagedArgoCd",
+    "ManagedMetrics",
     "ModelCache",
     "ModelSecrets",
+    "S3FilesCache",
+    "TeamAccess",
+    "WeightsReader",
 ]
