@@ -10,6 +10,7 @@ from aws_cdk import aws_ssm as ssm
 from constructs import Construct
 
 from modelyard.aws.exact_actions import use_exact_actions
+from modelyard.planning.identity import ENVIRONMENT_TAG
 from modelyard.spec import Environment
 
 
@@ -45,7 +46,7 @@ class EnvironmentStack(Stack):
     @staticmethod
     def own_tag(settings: Environment) -> tuple[str, str]:
         """Key and value of the tag on everything of an environment, nodes that Karpenter launches included."""
-        return "modelyard:environment", settings.name
+        return ENVIRONMENT_TAG, settings.name
 
     @property
     def availability_zones(self) -> list[str]:

@@ -192,7 +192,9 @@ def test_lustre_is_encrypted_and_open_to_the_cluster_alone(platform: Platform) -
     assert system["KmsKeyId"]
     assert system["LustreConfiguration"]["PerUnitStorageThroughput"] == 500
     assert len(system["SubnetIds"]) == 1
-    rules = lustre.properties("ModelCache", "AWS::EC2::SecurityGroupIngress")
+    [group] = lustre.properties("ModelCache", "AWS::EC2::SecurityGroup")
+    apart = lustre.properties("ModelCache", "AWS::EC2::SecurityGroupIngress")
+    rules = [*group["SecurityGroupIngress"], *apart]
     assert all("CidrIp" not in rule for rule in rules)
     clients = {
         (rule["FromPort"], rule["ToPort"])

@@ -17,10 +17,8 @@ from modelyard.aws.addons import ClusterAddons
 from modelyard.aws.audit_log import AuditLog
 from modelyard.aws.encryption_key import EncryptionKey
 from modelyard.aws.system_nodes import SystemNodeGroup
+from modelyard.planning.identity import AUTO_MODE_POOLS
 from modelyard.releases import addon_version
-
-AUTO_MODE_POOLS: Final = ("system", "general-purpose")
-"""Pools that EKS keeps by itself: for its own components, and for whatever names no pool."""
 
 _AUTO_MODE_NODE_POLICIES: Final = (
     "AmazonEKSWorkerNodeMinimalPolicy",

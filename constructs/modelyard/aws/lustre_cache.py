@@ -11,6 +11,7 @@ from aws_cdk import aws_fsx as fsx
 from constructs import Construct
 
 from modelyard.aws.encryption_key import EncryptionKey
+from modelyard.aws.file_servers import by_id
 
 _SMALLEST_GIB: Final = 1200
 _STEP_GIB: Final = 2400
@@ -39,9 +40,9 @@ class LustreCache(Construct):
             self, "Servers", vpc=vpc, description="Lustre of the model cache", allow_all_outbound=False
         )
         for port in _PORTS:
-            group.add_ingress_rule(clients, port, "Lustre from the cluster")
+            group.add_ingress_rule(by_id(clients), port, "Lustre from the cluster")
             # Servers call clients back, and each other; the construct lets the latter in.
-            group.add_egress_rule(clients, port, "Lustre to the cluster")
+            group.add_egress_rule(by_id(clients), port, "Lustre to the cluster")
             group.add_egress_rule(group, port, "Lustre among its servers")
         self.file_system = fsx.LustreFileSystem(
             self,

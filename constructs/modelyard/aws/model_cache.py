@@ -12,6 +12,7 @@ from aws_cdk import aws_iam as iam
 from constructs import Construct
 
 from modelyard.aws.encryption_key import EncryptionKey
+from modelyard.aws.file_servers import nfs_group
 
 CACHE_USER: Final = 2000
 """uid and gid of the model servers: the access point forces them, so the pods must run as them."""
@@ -38,18 +39,7 @@ class ModelCache(Construct):
     ) -> None:
         super().__init__(scope, construct_id)
         self.key = EncryptionKey(self, "Key", description="Model cache", removal_policy=removal_policy)
-        group = ec2.SecurityGroup(
-            self,
-            "MountTargets",
-            vpc=vpc,
-            description="NFS of the model cache",
-            allow_all_outbound=False,
-        )
-        # By id: for a group CDK names the rule after the group's path, which is another one in a pipeline. The rule
-        # would be made again before the old one goes, and EC2 refuses a duplicate.
-        group.add_ingress_rule(
-            ec2.Peer.security_group_id(clients.security_group_id), ec2.Port.tcp(2049), "NFS from the cluster"
-        )
+        group = nfs_group(self, vpc=vpc, clients=clients)
         self.file_system = efs.FileSystem(
             self,
             "FileSystem",

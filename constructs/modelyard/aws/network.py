@@ -107,16 +107,17 @@ class InferenceNetwork(Construct):
         block = ec2.CfnVPCCidrBlock(self, "PodRange", vpc_id=self.vpc.vpc_id, cidr_block=cidr)
         quarters = ipaddress.ip_network(cidr).subnets(prefixlen_diff=2)
         for private, quarter in zip(self.vpc.private_subnets, quarters, strict=False):
+            name = f"Pods{private.availability_zone[-1].upper()}"
             subnet = ec2.CfnSubnet(
                 self,
-                f"Pods{private.availability_zone[-1].upper()}",
+                name,
                 vpc_id=self.vpc.vpc_id,
                 availability_zone=private.availability_zone,
                 cidr_block=str(quarter),
                 map_public_ip_on_launch=False,
             )
             Tags.of(subnet).add("kubernetes.io/role/cni", "1")
-            Tags.of(subnet).add("Name", f"{self.node.path}/Pods{private.availability_zone[-1].upper()}")
+            Tags.of(subnet).add("Name", f"{self.node.path}/{name}")
             subnet.node.add_dependency(block)
             ec2.CfnSubnetRouteTableAssociation(
                 subnet,

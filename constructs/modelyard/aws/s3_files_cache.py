@@ -11,6 +11,7 @@ from aws_cdk import aws_s3 as s3
 from aws_cdk import aws_s3files as s3files
 from constructs import Construct
 
+from modelyard.aws.file_servers import nfs_group
 from modelyard.aws.model_cache import CACHE_USER
 from modelyard.aws.pod_identity import PodIdentityRole
 from modelyard.aws.weights_reader import allow_reading
@@ -43,14 +44,7 @@ class S3FilesCache(Construct):
         )
         self.file_system.apply_removal_policy(removal_policy)
         self.file_system.node.add_dependency(role)
-        group = ec2.SecurityGroup(
-            self,
-            "MountTargets",
-            vpc=vpc,
-            description="NFS of the model cache",
-            allow_all_outbound=False,
-        )
-        group.add_ingress_rule(clients, ec2.Port.tcp(2049), "NFS from the cluster")
+        group = nfs_group(self, vpc=vpc, clients=clients)
         for zone, subnet in enumerate(subnets):
             s3files.CfnMountTarget(
                 self,

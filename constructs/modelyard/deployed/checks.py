@@ -66,9 +66,7 @@ def node_groups(clients: Clients, settings: Environment) -> Answer:
     problems = [] if names else ["there is none: nothing could run Karpenter"]
     for name in names:
         found = eks.describe_nodegroup(clusterName=settings.cluster_name, nodegroupName=name)["nodegroup"]
-        if found["status"] != "ACTIVE":
-            problems.append(f"{name} is {found['status']}")
-        problems += [f"{name}: {issue}" for issue in _issues(found)]
+        problems += _ailments(name, found)
     return Answer("node groups", ", ".join(names), tuple(problems))
 
 
@@ -78,9 +76,7 @@ def addons(clients: Clients, settings: Environment) -> Answer:
     problems = [] if names else ["there is none: nodes could not become ready"]
     for name in names:
         found = eks.describe_addon(clusterName=settings.cluster_name, addonName=name)["addon"]
-        if found["status"] != "ACTIVE":
-            problems.append(f"{name} is {found['status']}")
-        problems += [f"{name}: {issue}" for issue in _issues(found)]
+        problems += _ailments(name, found)
     return Answer("add-ons", f"{len(names)} add-ons", tuple(problems))
 
 
@@ -124,6 +120,12 @@ def _differences(
 def _all(eks: Any, operation: str, key: str, settings: Environment) -> list[str]:
     pages = eks.get_paginator(operation).paginate(clusterName=settings.cluster_name)
     return sorted(name for page in pages for name in page[key])
+
+
+def _ailments(name: str, found: Mapping[str, Any]) -> list[str]:
+    """What EKS says against a part of the cluster."""
+    inactive = [] if found["status"] == "ACTIVE" else [f"{name} is {found['status']}"]
+    return [*inactive, *(f"{name}: {issue}" for issue in _issues(found))]
 
 
 def _issues(found: Mapping[str, Any]) -> list[str]:

@@ -8,7 +8,7 @@ from constructs import Construct
 
 from modelyard.k8s.labels import platform_labels
 from modelyard.k8s.manifest import manifest
-from modelyard.k8s.model_namespace import restricted_levels
+from modelyard.k8s.model_namespace import security_levels
 from modelyard.k8s.secrets import external_secret
 from modelyard.k8s.server_network import GATEWAYS
 from modelyard.spec import Environment
@@ -32,7 +32,7 @@ class ModelGateways(Construct):
             api_version="v1",
             kind="Namespace",
             name=GATEWAYS,
-            labels={**labels, **restricted_levels()},
+            labels={**labels, **security_levels()},
         )
         for name in ("internal", "public"):
             if gateway := environment.gateways.of(name):

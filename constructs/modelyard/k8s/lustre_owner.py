@@ -6,7 +6,8 @@ from constructs import Construct
 
 from modelyard.k8s.labels import platform_labels
 from modelyard.k8s.manifest import manifest
-from modelyard.k8s.model_cache import volume_source
+from modelyard.k8s.model_cache import add_volume
+from modelyard.k8s.model_namespace import security_levels
 from modelyard.k8s.pod_security import UID, container_security_context
 from modelyard.k8s.weights import PYTHON_IMAGE
 from modelyard.spec.storage import Cache
@@ -32,10 +33,7 @@ class LustreOwner(Construct):
             api_version="v1",
             kind="Namespace",
             name=NAMESPACE,
-            labels={
-                **labels,
-                **{f"pod-security.kubernetes.io/{mode}": "baseline" for mode in ("enforce", "audit", "warn")},
-            },
+            labels={**labels, **security_levels("baseline")},
         )
         manifest(
             self,
@@ -57,41 +55,7 @@ class LustreOwner(Construct):
             labels=labels,
             automountServiceAccountToken=False,
         )
-        csi, options = volume_source(cache)
-        storage = {"storage": f"{cache.size_gib}Gi"}
-        manifest(
-            self,
-            "PersistentVolume",
-            api_version="v1",
-            kind="PersistentVolume",
-            name=_NAME,
-            labels=labels,
-            spec={
-                "accessModes": ["ReadWriteMany"],
-                "capacity": storage,
-                "claimRef": {"namespace": NAMESPACE, "name": _NAME},
-                "csi": csi,
-                "mountOptions": options,
-                "persistentVolumeReclaimPolicy": "Retain",
-                "storageClassName": "model-cache",
-                "volumeMode": "Filesystem",
-            },
-        )
-        manifest(
-            self,
-            "PersistentVolumeClaim",
-            api_version="v1",
-            kind="PersistentVolumeClaim",
-            name=_NAME,
-            namespace=NAMESPACE,
-            labels=labels,
-            spec={
-                "accessModes": ["ReadWriteMany"],
-                "resources": {"requests": storage},
-                "storageClassName": "model-cache",
-                "volumeName": _NAME,
-            },
-        )
+        add_volume(self, volume=_NAME, claim=_NAME, namespace=NAMESPACE, cache=cache, labels=labels)
         manifest(
             self,
             "Job",

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any
 
 from constructs import Construct
@@ -28,9 +29,6 @@ class SharedModelCache(Construct):
     ) -> None:
         super().__init__(scope, construct_id)
         labels = platform_labels("model-cache")
-        volume = f"model-cache-{namespace}"
-        size_gib = cache.size_gib
-        csi, options = volume_source(cache)
         manifest(
             self,
             "StorageClass",
@@ -38,48 +36,72 @@ class SharedModelCache(Construct):
             kind="StorageClass",
             name=_STORAGE_CLASS,
             labels=labels,
-            provisioner=csi["driver"],
+            provisioner=volume_source(cache)[0]["driver"],
             reclaimPolicy="Retain",
             volumeBindingMode="Immediate",
         )
-        manifest(
+        add_volume(
             self,
-            "PersistentVolume",
-            api_version="v1",
-            kind="PersistentVolume",
-            name=volume,
-            labels=labels,
-            spec={
-                "accessModes": ["ReadWriteMany"],
-                "capacity": {"storage": f"{size_gib}Gi"},
-                "claimRef": {"namespace": namespace, "name": CLAIM},
-                "csi": csi,
-                "mountOptions": options,
-                "persistentVolumeReclaimPolicy": "Retain",
-                "storageClassName": _STORAGE_CLASS,
-                "volumeMode": "Filesystem",
-            },
-        )
-        manifest(
-            self,
-            "PersistentVolumeClaim",
-            api_version="v1",
-            kind="PersistentVolumeClaim",
-            name=CLAIM,
+            volume=f"model-cache-{namespace}",
+            claim=CLAIM,
             namespace=namespace,
+            cache=cache,
             labels=labels,
             # Weights are expensive to fetch again: neither Flux nor Argo CD removes the claim.
             annotations={
                 "argocd.argoproj.io/sync-options": "Prune=false",
                 "kustomize.toolkit.fluxcd.io/prune": "disabled",
             },
-            spec={
-                "accessModes": ["ReadWriteMany"],
-                "resources": {"requests": {"storage": f"{size_gib}Gi"}},
-                "storageClassName": _STORAGE_CLASS,
-                "volumeName": volume,
-            },
         )
+
+
+def add_volume(
+    scope: Construct,
+    *,
+    volume: str,
+    claim: str,
+    namespace: str,
+    cache: Cache,
+    labels: Mapping[str, str],
+    annotations: Mapping[str, str] | None = None,  # of the claim
+) -> None:
+    """The cache's file system as a PersistentVolume, bound by name to a claim in `namespace`."""
+    csi, options = volume_source(cache)
+    storage = {"storage": f"{cache.size_gib}Gi"}
+    manifest(
+        scope,
+        "PersistentVolume",
+        api_version="v1",
+        kind="PersistentVolume",
+        name=volume,
+        labels=labels,
+        spec={
+            "accessModes": ["ReadWriteMany"],
+            "capacity": storage,
+            "claimRef": {"namespace": namespace, "name": claim},
+            "csi": csi,
+            "mountOptions": options,
+            "persistentVolumeReclaimPolicy": "Retain",
+            "storageClassName": _STORAGE_CLASS,
+            "volumeMode": "Filesystem",
+        },
+    )
+    manifest(
+        scope,
+        "PersistentVolumeClaim",
+        api_version="v1",
+        kind="PersistentVolumeClaim",
+        name=claim,
+        namespace=namespace,
+        labels=labels,
+        annotations=annotations,
+        spec={
+            "accessModes": ["ReadWriteMany"],
+            "resources": {"requests": storage},
+            "storageClassName": _STORAGE_CLASS,
+            "volumeName": volume,
+        },
+    )
 
 
 def volume_source(cache: Cache) -> tuple[dict[str, Any], list[str]]:

@@ -14,9 +14,9 @@ from modelyard.k8s.workloads import BATCH_PRIORITY
 PRIORITY_CLASS = "model-server"
 
 
-def restricted_levels() -> dict[str, str]:
-    """Labels of a namespace at Pod Security level `restricted`."""
-    return {f"pod-security.kubernetes.io/{mode}": "restricted" for mode in ("enforce", "audit", "warn")}
+def security_levels(level: str = "restricted") -> dict[str, str]:
+    """Labels of a namespace at a Pod Security level."""
+    return {f"pod-security.kubernetes.io/{mode}": level for mode in ("enforce", "audit", "warn")}
 
 
 class ModelNamespace(Construct):
@@ -37,7 +37,7 @@ class ModelNamespace(Construct):
             api_version="v1",
             kind="Namespace",
             name=name,
-            labels={**platform_labels("namespace"), **restricted_levels()},
+            labels={**platform_labels("namespace"), **security_levels()},
         )
         self._policy(name, "default-deny", {"podSelector": {}, "policyTypes": ["Ingress", "Egress"]})
         self._policy(

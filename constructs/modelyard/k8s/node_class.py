@@ -11,6 +11,7 @@ from constructs import Construct
 from modelyard.hardware import platform_facts
 from modelyard.k8s.labels import platform_labels
 from modelyard.k8s.manifest import manifest
+from modelyard.planning.identity import ENVIRONMENT_TAG
 from modelyard.spec import Environment
 
 _VOLUME = {"volumeType": "gp3", "encrypted": True, "deleteOnTermination": True}
@@ -136,7 +137,7 @@ def _network(environment: Environment, settings: NodeClass) -> dict[str, Any]:
         if existing
         else [{"tags": {"karpenter.sh/discovery": cluster}}],
         "securityGroupSelectorTerms": [{"tags": {"aws:eks:cluster-name": cluster}}],
-        "tags": {**environment.tags, "modelyard:environment": environment.name},
+        "tags": {**environment.tags, ENVIRONMENT_TAG: environment.name},
     }
     if settings.reservations:
         spec["capacityReservationSelectorTerms"] = [{"id": identity} for identity in settings.reservations]

@@ -10,7 +10,7 @@ from constructs import Construct
 from modelyard.hardware import accelerator_of
 from modelyard.k8s.labels import platform_labels
 from modelyard.k8s.manifest import manifest
-from modelyard.k8s.model_namespace import restricted_levels
+from modelyard.k8s.model_namespace import security_levels
 
 
 class TeamNamespace(Construct):
@@ -37,7 +37,7 @@ class TeamNamespace(Construct):
             api_version="v1",
             kind="Namespace",
             name=name,
-            labels={**labels, **restricted_levels()},
+            labels={**labels, **security_levels()},
         )
         # A quota counts resources, and all GPUs are one resource, whatever their kind.
         hard = Counter({accelerator_of(kind).resource: 0 for kind in pools if kind != "none"})

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from modelyard.account.session import Account, Action
+from modelyard.planning.identity import ENVIRONMENT_TAG
 
 _DESCRIBE = Action("cloudformation", "DescribeStacks")
 _TEMPLATE = Action("cloudformation", "GetTemplate")
@@ -50,7 +51,7 @@ def deployed_stacks(account: Account, environment: str) -> list[DeployedStack]:
 
 def _environment(stack: dict[str, Any]) -> str | None:
     tags = {tag["Key"]: tag["Value"] for tag in stack.get("Tags", ())}
-    return tags.get("modelyard:environment")
+    return tags.get(ENVIRONMENT_TAG)
 
 
 def _position(concern: str) -> int:

@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from typing import Any, Final, Literal
 
 from modelyard.operations.cluster import Cluster, Item, Kind, named
+from modelyard.planning.identity import AUTO_MODE_POOLS
 from modelyard.spec import Environment
 
 KUSTOMIZATION: Final = Kind("kustomize.toolkit.fluxcd.io", "v1", "Kustomization", "kustomizations")
@@ -38,8 +39,7 @@ _SUSPENDED: Final[Mapping[Kind, Mapping[str, Any]]] = {
     APPLICATION: {"spec": {"syncPolicy": {"automated": None}}},
 }
 _KARPENTER: Final = {"karpenter", "karpenter-crd"}
-# What EKS Auto Mode keeps by itself; it goes with the cluster, and comes back when it is deleted.
-_AUTO_POOLS: Final = {"system", "general-purpose"}
+# The class that EKS Auto Mode keeps by itself, like its pools; they go with the cluster, and come back when deleted.
 _AUTO_CLASS: Final = "default"
 
 
@@ -80,7 +80,7 @@ def steps(environment: Environment) -> tuple[Step, ...]:
 
     def built_in(item: Item) -> bool:
         pool = item.labels.get("karpenter.sh/nodepool") if item.kind == NODE_CLAIM else item.name
-        return auto and pool in _AUTO_POOLS
+        return auto and pool in AUTO_MODE_POOLS
 
     return (
         Step(

@@ -71,7 +71,7 @@ def environment_findings(environment: Environment, catalogue: Catalogue) -> Iter
 
 
 def _pool_findings(name: str, pool: Pool, environment: Environment, subject: str) -> Iterator[Finding]:
-    field = field_of(name)
+    field = _field_of(name)
     if accelerator_named(pool.accelerator) is None:
         yield Finding(
             "HW001",
@@ -174,11 +174,11 @@ def _window_findings(name: str, pool: Pool, subject: str) -> Iterator[Finding]:
         f"Karpenter drains a Capacity Block's nodes from {last - _DRAIN_BEFORE_END:%H:%M} on",
         "add another capacity type or a reservation that begins before, or move its models by then",
         subject=subject,
-        field=(*field_of(name), "reservations"),
+        field=(*_field_of(name), "reservations"),
     )
 
 
-def field_of(pool: str) -> tuple[str, ...]:
+def _field_of(pool: str) -> tuple[str, ...]:
     """Where the pool stands in the environment file."""
     return ("pools", pool)
 
@@ -196,7 +196,7 @@ def _price_findings(environment: Environment, subject: str) -> Iterator[Finding]
                     f"pool {name}: {instance_type} costs {price:g} on demand here and {known:g} in pool {first}",
                     "state the same price; Karpenter knows one for a type",
                     subject=subject,
-                    field=(*field_of(name), "prices", instance_type),
+                    field=(*_field_of(name), "prices", instance_type),
                 )
 
 

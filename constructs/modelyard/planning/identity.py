@@ -11,6 +11,12 @@ WEIGHTS_READER: Final = "weights-reader"
 """Service account of model servers that stream weights from S3: one for all, so that one association admits it."""
 
 
+ENVIRONMENT_TAG: Final = "modelyard:environment"
+"""Tag on everything of an environment: its stacks, and the nodes that Karpenter launches. Budgets go by it."""
+
+AUTO_MODE_POOLS: Final = ("system", "general-purpose")
+"""Pools that EKS Auto Mode keeps by itself: for its own components, and for whatever names no pool."""
+
 METRICS_ACCOUNT: Final = "prometheus"
 """Service account of Prometheus, which writes to the managed workspace where there is one."""
 
