@@ -115,6 +115,15 @@ def test_what_stands_as_it_was_deployed_passes(account: Account, settings: Envir
     assert problems(answers) == {}
 
 
+def test_auto_mode_needs_no_node_group(account: Account, tree: Path) -> None:
+    account.nodegroups.clear()
+
+    answers = verify(account, an_environment(cluster={"compute": "auto-mode"}), tree)
+
+    assert [answer.check for answer in answers] == ["stacks", "cluster", "add-ons", "tree"]
+    assert problems(answers) == {}
+
+
 def _set(where: Callable[[Account], dict[str, Any]], **values: Any) -> Callable[[Account], None]:
     return lambda account: where(account).update(values)
 

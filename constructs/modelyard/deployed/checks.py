@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final
 
+from modelyard.planning.identity import ENVIRONMENT_TAG
 from modelyard.spec import Environment
 
 Clients = Callable[[str], Any]
@@ -35,7 +36,7 @@ def stacks(clients: Clients, settings: Environment) -> Answer:
         stack["StackName"]: stack["StackStatus"]
         for page in pages
         for stack in page["Stacks"]
-        if {"Key": "modelyard:environment", "Value": settings.name} in stack.get("Tags", [])
+        if {"Key": ENVIRONMENT_TAG, "Value": settings.name} in stack.get("Tags", [])
     }
     needed = ["network", "cluster", *(["delivery"] if settings.delivery != "none" else [])]
     missing = [name for name in needed if f"modelyard-{settings.name}-{name}" not in found]
@@ -137,7 +138,9 @@ def verify(clients: Clients, settings: Environment, tree: Path) -> list[Answer]:
     """Every check that applies, all in one run; where there is no cluster the checks of what is in it are left out."""
     answers = [stacks(clients, settings), cluster(clients, settings)]
     if answers[-1].problems != ("there is no such cluster",):
-        answers += [node_groups(clients, settings), addons(clients, settings)]
+        if not settings.cluster.auto_mode:  # which has no node group
+            answers.append(node_groups(clients, settings))
+        answers.append(addons(clients, settings))
     if settings.delivery == "flux" and not any("delivery" in problem for problem in answers[0].problems):
         answers.append(delivered(clients, settings, tree))
     return answers
