@@ -67,7 +67,7 @@ def environment_objects(plan: Plan) -> dict[str, Objects]:
     """
     app = App()
     environment = plan.environment
-    folders = {"platform": _objects(lambda: PlatformChart(app, "platform", environment=environment))}
+    folders = {"platform": _objects(lambda: PlatformChart(app, "platform", plan=plan))}
     autoscaled = any(model.model.autoscaled for model in plan.models)
     if environment.monitoring.enabled:
         folders["monitoring"] = _objects(

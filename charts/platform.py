@@ -13,12 +13,15 @@ from modelyard.k8s.lustre_owner import LustreOwner
 from modelyard.k8s.manifest import manifest
 from modelyard.k8s.server_network import GATEWAYS
 from modelyard.k8s.team_namespace import TeamNamespace
+from modelyard.k8s.team_share import TeamShare
+from modelyard.planning import Plan
 from modelyard.planning.identity import WEIGHTS_READER
-from modelyard.spec import Environment
+from modelyard.planning.team_checks import rollout_room
 
 
 class PlatformChart(Chart):
-    def __init__(self, scope: Construct, construct_id: str, *, environment: Environment) -> None:
+    def __init__(self, scope: Construct, construct_id: str, *, plan: Plan) -> None:
+        environment = plan.environment
         super().__init__(scope, construct_id, disable_resource_name_hashes=True)
         ModelNamespace(self, "Models", name=environment.namespace, checks=environment.checks.enabled)
         if environment.cluster.general_nodes.vcpu_limit:
@@ -26,15 +29,26 @@ class PlatformChart(Chart):
         for name, pool in environment.pools.items():
             AcceleratorPool(self, f"Pool-{name}", name=name, pool=pool, environment=environment)
         StatedPrices(self, "Prices", environment=environment)
+        kinds = [pool.accelerator for pool in environment.pools.values()]
         for name, team in environment.teams.items():
             TeamNamespace(
                 self,
                 f"Team-{name}",
                 name=environment.team_namespace(name),
                 team=name,
-                pools=[pool.accelerator for pool in environment.pools.values()],
+                pools=kinds,
                 granted=team.notebooks,
             )
+            if team.accelerators is not None:
+                TeamShare(
+                    self,
+                    f"Share-{name}",
+                    namespace=environment.namespace,
+                    team=name,
+                    pools=kinds,
+                    granted=team.accelerators,
+                    rollouts=rollout_room(plan.models, name),
+                )
         SharedModelCache(
             self,
             "ModelCache",

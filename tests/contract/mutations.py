@@ -262,6 +262,18 @@ MUTATIONS = (
         GONE,
         "serving",
     ),
+    Mutation(
+        "priority of a share", "Deployment", "chat", (*POD, "priorityClassName"), "model-server", "existing"
+    ),
+    Mutation("quota of a share", "ResourceQuota", "search-accelerators", (), GONE, "existing"),
+    Mutation(
+        "scope of a share",
+        "ResourceQuota",
+        "search-accelerators",
+        ("spec", "scopeSelector"),
+        GONE,
+        "existing",
+    ),
     *(
         Mutation(name, kind, changed, path, value, "serving")
         for name, kind, changed, path, value in (

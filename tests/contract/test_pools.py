@@ -175,6 +175,39 @@ def test_the_teams_namespace_holds_no_accelerator_that_was_not_granted(tree: Cal
     assert level["pod-security.kubernetes.io/enforce"] == "restricted"
 
 
+def test_the_models_of_a_team_have_a_share_that_the_api_server_guards(tree: Callable[[str], Tree]) -> None:
+    """4 L40S are granted; a rollout of the one model, of one L40S a replica, holds one more for a while."""
+    existing = tree("existing")
+
+    share = existing.only("ResourceQuota", "search-accelerators")
+    assert share["metadata"]["namespace"] == "models"
+    assert share["spec"] == {
+        "hard": {"requests.aws.amazon.com/neuron": "0", "requests.nvidia.com/gpu": "5"},
+        "scopeSelector": {
+            "matchExpressions": [
+                {
+                    "operator": "In",
+                    "scopeName": "PriorityClass",
+                    "values": ["model-server-search", "model-batch-search"],
+                }
+            ]
+        },
+    }
+    priorities = {item["metadata"]["name"]: item["value"] for item in existing.of("PriorityClass")}
+    assert priorities == {
+        "model-batch": 1_000,
+        "model-batch-search": 1_000,
+        "model-server": 100_000,
+        "model-server-search": 100_000,
+    }
+
+    def priority(name: str) -> str:
+        return str(existing.only("Deployment", name)["spec"]["template"]["spec"]["priorityClassName"])
+
+    # Nothing limits what the other team's models may hold.
+    assert (priority("chat"), priority("answers")) == ("model-server-search", "model-server")
+
+
 def test_streaming_servers_use_the_one_identity_that_reads_buckets(tree: Callable[[str], Tree]) -> None:
     files = tree("files")
 

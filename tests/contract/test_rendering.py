@@ -153,7 +153,7 @@ def test_constructs_in_a_chart_of_ones_own_give_the_same_objects() -> None:
     assert planned is not None
     folders = environment_objects(planned)
     app, environment = App(), planned.environment
-    charts: dict[str, Chart] = {"platform": PlatformChart(app, "platform", environment=environment)}
+    charts: dict[str, Chart] = {"platform": PlatformChart(app, "platform", plan=planned)}
     for name in ("lora", "split", "two-nodes", "nightly", "gguf-gpu"):
         plans = [plan for plan in planned.models if plan.model.name == name]
         assert not plans[0].model.patches

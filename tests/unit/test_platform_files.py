@@ -148,9 +148,16 @@ def test_a_team_whose_models_could_take_more_than_it_was_granted_is_an_error() -
 
     assert "its models can hold 4 l40s, 3 are granted: qwen 4" in finding.message
     assert finding.level.name == "ERROR"
-    assert "TEAM001" not in {
-        f.code for f in a_plan(model, teams={"search": team | {"accelerators": {"l40s": 4}}}).findings
-    }
+
+    def codes(**accelerators: int) -> set[str]:
+        return {
+            f.code for f in a_plan(model, teams={"search": team | {"accelerators": accelerators}}).findings
+        }
+
+    assert "TEAM001" not in codes(l40s=4)
+    assert "TEAM001" in codes(h100=4)  # of a kind that is not named there is none
+    del team["accelerators"]
+    assert "TEAM001" not in {f.code for f in a_plan(model, teams={"search": team}).findings}
     assert "TEAM002" in {
         f.code for f in a_plan(a_model(owner={"team": "serach"}), teams={"search": team}).findings
     }

@@ -19,8 +19,8 @@ from modelyard.clients.load import Workload
 from modelyard.clients.promises import bounds, expectations
 from modelyard.k8s.labels import model_annotations, model_labels, platform_labels
 from modelyard.k8s.manifest import manifest
-from modelyard.k8s.model_namespace import PRIORITY_CLASS
 from modelyard.k8s.pod_security import container_security_context, pod_security_context
+from modelyard.k8s.priority import PRIORITY_CLASS
 from modelyard.k8s.server_network import ENDPOINT_CHECK
 from modelyard.k8s.server_pod import server_pod
 from modelyard.k8s.weights import PYTHON_IMAGE, digest

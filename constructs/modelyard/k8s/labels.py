@@ -6,6 +6,7 @@ from modelyard.planning import ModelPlan
 
 PART_OF = "modelyard"
 _VENDOR = "modelyard.dev"
+TEAM = f"{_VENDOR}/team"
 
 
 def selector_labels(model: str) -> dict[str, str]:
@@ -29,7 +30,7 @@ def model_labels(plan: ModelPlan, environment: str, *, component: str = "server"
     if component != "server":
         labels["app.kubernetes.io/name"] = component
     if owner := plan.model.owner:
-        labels[f"{_VENDOR}/team"] = owner.team
+        labels[TEAM] = owner.team
         if owner.cost_center:
             labels[f"{_VENDOR}/cost-center"] = owner.cost_center
     return labels

@@ -8,10 +8,8 @@ from constructs import Construct
 
 from modelyard.k8s.labels import platform_labels
 from modelyard.k8s.manifest import manifest
+from modelyard.k8s.priority import ModelPriorities
 from modelyard.k8s.server_network import ENDPOINT_CHECK, check_egress, name_resolution
-from modelyard.k8s.workloads import BATCH_PRIORITY
-
-PRIORITY_CLASS = "model-server"
 
 
 def security_levels(level: str = "restricted") -> dict[str, str]:
@@ -60,26 +58,7 @@ class ModelNamespace(Construct):
                     "egress": check_egress(),
                 },
             )
-        for class_name, value, policy, what in (
-            (
-                PRIORITY_CLASS,
-                100_000,
-                "PreemptLowerPriority",
-                "Model servers: after the cluster's own services",
-            ),
-            (BATCH_PRIORITY, 1_000, "Never", "Batch jobs: give way to model servers"),
-        ):
-            manifest(
-                self,
-                f"PriorityClass-{class_name}",
-                api_version="scheduling.k8s.io/v1",
-                kind="PriorityClass",
-                name=class_name,
-                labels=platform_labels("priority"),
-                description=what,
-                value=value,
-                preemptionPolicy=policy,
-            )
+        ModelPriorities(self, "Priorities")
 
     def _policy(self, namespace: str, name: str, spec: dict[str, Any]) -> None:
         manifest(

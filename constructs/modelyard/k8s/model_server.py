@@ -11,7 +11,6 @@ from modelyard.k8s.autoscaler import Autoscaler
 from modelyard.k8s.gateways import route
 from modelyard.k8s.labels import model_annotations, model_labels, selector_labels
 from modelyard.k8s.manifest import manifest
-from modelyard.k8s.model_namespace import PRIORITY_CLASS
 from modelyard.k8s.probes import PORT_NAME
 from modelyard.k8s.router import Router
 from modelyard.k8s.serve_settings import serve_settings
@@ -40,7 +39,6 @@ class ModelServer(Construct):
         *,
         plan: ModelPlan,
         environment: Environment,
-        priority_class: str = PRIORITY_CLASS,
     ) -> None:
         super().__init__(scope, construct_id)
         self._plan = plan
@@ -68,7 +66,7 @@ class ModelServer(Construct):
         together = not plan.zonal and plan.model.replicas.max > 1
         stated = {AVAILABILITY: "single"} if together else {}
         annotations = self._common["annotations"] | stated
-        self._add(version, kind, spec=make(plan, environment, priority_class), annotations=annotations)
+        self._add(version, kind, spec=make(plan, environment), annotations=annotations)
         self._add("networking.k8s.io/v1", "NetworkPolicy", spec=server_policy(plan, environment))
         self._add(
             "policy/v1",

@@ -2,15 +2,14 @@
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Iterable, Mapping
 
 from constructs import Construct
 
-from modelyard.hardware import accelerator_of
-from modelyard.k8s.labels import platform_labels
+from modelyard.k8s.labels import TEAM, platform_labels
 from modelyard.k8s.manifest import manifest
 from modelyard.k8s.model_namespace import security_levels
+from modelyard.k8s.team_share import hard_accelerators
 
 
 class TeamNamespace(Construct):
@@ -30,7 +29,7 @@ class TeamNamespace(Construct):
         granted: Mapping[str, int],  # accelerator to how many
     ) -> None:
         super().__init__(scope, construct_id)
-        labels = {**platform_labels("team"), "modelyard.dev/team": team}
+        labels = {**platform_labels("team"), TEAM: team}
         manifest(
             self,
             "Namespace",
@@ -39,10 +38,6 @@ class TeamNamespace(Construct):
             name=name,
             labels={**labels, **security_levels()},
         )
-        # A quota counts resources, and all GPUs are one resource, whatever their kind.
-        hard = Counter({accelerator_of(kind).resource: 0 for kind in pools if kind != "none"})
-        for kind, count in granted.items():
-            hard[accelerator_of(kind).resource] += count
         manifest(
             self,
             "Quota",
@@ -51,5 +46,5 @@ class TeamNamespace(Construct):
             name=f"{name}-accelerators",
             namespace=name,
             labels=labels,
-            spec={"hard": {f"requests.{name}": str(count) for name, count in sorted(hard.items())}},
+            spec={"hard": hard_accelerators(pools, granted)},
         )

@@ -6,6 +6,7 @@ from typing import Any
 
 from modelyard.engines import batch_args
 from modelyard.k8s.labels import cost_labels, model_labels, selector_labels
+from modelyard.k8s.priority import priority_class
 from modelyard.k8s.serve_settings import serve_settings
 from modelyard.k8s.server_pod import server_pod
 from modelyard.k8s.weights import CLAIM, digest
@@ -21,7 +22,7 @@ def workload_kind(plan: ModelPlan) -> tuple[str, str]:
     return "apps/v1", "Deployment"
 
 
-def deployment(plan: ModelPlan, environment: Environment, priority_class: str) -> dict[str, Any]:
+def deployment(plan: ModelPlan, environment: Environment) -> dict[str, Any]:
     """`spec` of a Deployment."""
     return {
         **_replicas(plan),
@@ -35,11 +36,11 @@ def deployment(plan: ModelPlan, environment: Environment, priority_class: str) -
         },
         "progressDeadlineSeconds": plan.startup.deadline,
         "revisionHistoryLimit": 5,
-        "template": _pod(plan, environment, priority_class),
+        "template": _pod(plan, environment),
     }
 
 
-def leader_worker_set(plan: ModelPlan, environment: Environment, priority_class: str) -> dict[str, Any]:
+def leader_worker_set(plan: ModelPlan, environment: Environment) -> dict[str, Any]:
     """`spec` of a LeaderWorkerSet: the pods of a replica start, fail and roll out together."""
     return {
         **_replicas(plan),
@@ -57,8 +58,8 @@ def leader_worker_set(plan: ModelPlan, environment: Environment, priority_class:
         "leaderWorkerTemplate": {
             "size": plan.serving.nodes,
             "restartPolicy": "RecreateGroupOnPodRestart",  # collectives do not survive the loss of a rank
-            "leaderTemplate": _pod(plan, environment, priority_class),
-            "workerTemplate": _pod(plan, environment, priority_class, worker=True),
+            "leaderTemplate": _pod(plan, environment),
+            "workerTemplate": _pod(plan, environment, worker=True),
         },
     }
 
@@ -68,13 +69,11 @@ def _replicas(plan: ModelPlan) -> dict[str, Any]:
     return {} if plan.model.autoscaled else {"replicas": plan.model.replicas.min}
 
 
-def _pod(
-    plan: ModelPlan, environment: Environment, priority_class: str, *, worker: bool = False
-) -> dict[str, Any]:
+def _pod(plan: ModelPlan, environment: Environment, *, worker: bool = False) -> dict[str, Any]:
     return server_pod(
         plan,
         environment=environment.name,
-        priority_class=priority_class,
+        priority_class=priority_class(plan, environment),
         do_not_disrupt=environment.strict,
         account=service_account(plan, environment),
         otlp_endpoint=environment.monitoring.otlp_endpoint,
@@ -89,7 +88,7 @@ def batch_job(plan: ModelPlan, environment: Environment) -> dict[str, Any]:
     template = server_pod(
         plan,
         environment=environment.name,
-        priority_class=BATCH_PRIORITY,
+        priority_class=priority_class(plan, environment),
         do_not_disrupt=True,
         account=service_account(plan, environment),
     )
@@ -125,9 +124,6 @@ def batch_job(plan: ModelPlan, environment: Environment) -> dict[str, Any]:
         "ttlSecondsAfterFinished": 7 * 24 * 3600,
         "template": template,
     }
-
-
-BATCH_PRIORITY = "model-batch"
 
 
 def batch_name(plan: ModelPlan, spec: dict[str, Any]) -> str:

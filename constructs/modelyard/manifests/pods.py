@@ -16,7 +16,7 @@ AVAILABILITY = "modelyard.dev/availability"
 """Annotation of a workload whose replicas may share a node: `single`, as its model file states."""
 
 NAME, INSTANCE = "app.kubernetes.io/name", "app.kubernetes.io/instance"
-MODEL = "modelyard.dev/model"
+MODEL, TEAM = "modelyard.dev/model", "modelyard.dev/team"
 
 
 def at(item: Mapping[str, Any], path: str) -> Any:

@@ -14,6 +14,7 @@ from modelyard.manifests.pod_rules import pod_findings
 from modelyard.manifests.pods import DRAIN, WORKLOADS, Manifest, at, pod_templates, selects
 from modelyard.manifests.routes import route_findings
 from modelyard.manifests.scalers import scaler_findings
+from modelyard.manifests.shares import share_findings
 from modelyard.spec.loading import secret_value
 
 __all__ = ["DRAIN", "check_objects", "pod_templates", "selects"]
@@ -56,6 +57,7 @@ def check_objects(objects: Iterable[Manifest]) -> list[Finding]:
         *node_findings(items),
         *route_findings(items),
         *scaler_findings(items),
+        *share_findings(items),
     ]
     open_to_hosts = {i["metadata"]["name"] for i in items if i["kind"] == "Namespace" and _unrestricted(i)}
     for item in items:

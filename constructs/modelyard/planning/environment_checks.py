@@ -41,7 +41,7 @@ def environment_findings(environment: Environment, catalogue: Catalogue) -> Iter
         yield from _pool_findings(name, pool, environment, subject)
     yield from _price_findings(environment, subject)
     for name, team in environment.teams.items():
-        for field, kinds in (("accelerators", team.accelerators), ("notebooks", team.notebooks)):
+        for field, kinds in (("accelerators", team.accelerators or {}), ("notebooks", team.notebooks)):
             for kind in kinds:
                 if kind not in accelerators():
                     yield Finding(

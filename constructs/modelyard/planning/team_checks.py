@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections import defaultdict
-from collections.abc import Iterable, Iterator
+from collections import Counter, defaultdict
+from collections.abc import Iterable, Iterator, Mapping
 
 from modelyard.findings import Finding
 from modelyard.planning.records import ModelPlan
@@ -33,7 +33,8 @@ def team_findings(plans: Iterable[ModelPlan], environment: Environment) -> Itera
         most = plan.model.replicas.max * plan.serving.count
         held[owner.team, plan.serving.accelerator.name].append((plan.name, most))
     for (team, kind), models in sorted(held.items()):
-        granted = environment.teams[team].accelerators.get(kind)
+        share = environment.share(team)
+        granted = None if share is None else share.get(kind, 0)
         total = sum(count for _, count in models)
         if granted is not None and total > granted:
             asked = ", ".join(f"{name} {count}" for name, count in models)
@@ -44,3 +45,16 @@ def team_findings(plans: Iterable[ModelPlan], environment: Environment) -> Itera
                 subject=f"environment {environment.name}",
                 field=("teams", team, "accelerators", kind),
             )
+
+
+def rollout_room(plans: Iterable[ModelPlan], team: str) -> Mapping[str, int]:
+    """Accelerators by kind that replicas of the team's models hold beyond their largest number while all are replaced."""
+    room: Counter[str] = Counter()
+    for plan in plans:
+        if (
+            plan.model.owner
+            and plan.model.owner.team == team
+            and not (plan.serving.on_cpu or plan.model.batch)
+        ):
+            room[plan.serving.accelerator.name] += plan.rollout.max_surge * plan.serving.count
+    return room

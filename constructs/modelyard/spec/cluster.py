@@ -98,8 +98,8 @@ class Team(Document):
     """IAM roles or users: they edit their namespace, and read the models'."""
     namespace: Annotated[str, Field(pattern=DNS_LABEL, max_length=63)] | None = None
     """Default: the team's name."""
-    accelerators: dict[str, Annotated[int, Field(ge=0)]] = Field(default_factory=dict)
+    accelerators: dict[str, Annotated[int, Field(ge=0)]] | None = None
     """Most accelerators, by kind, that the models this team owns (`owner.team`) may hold at their largest, such as
-    `l40s: 16`; a kind that is not named is not limited."""
+    `l40s: 16`; none of a kind that is not named. Default: no limit."""
     notebooks: dict[str, Annotated[int, Field(ge=0)]] = Field(default_factory=dict)
     """Accelerators that pods in the team's own namespace may hold, by kind; default: none."""

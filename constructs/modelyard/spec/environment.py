@@ -243,6 +243,10 @@ class Environment(Document):
         """Namespace of a team's own workloads."""
         return self.teams[team].namespace or team
 
+    def share(self, team: str) -> dict[str, int] | None:
+        """Accelerators by kind that the models of `team` may hold; None where nothing limits them."""
+        return self.teams[team].accelerators if team in self.teams else None
+
     def pool_zones(self, pool: Pool) -> tuple[str, ...]:
         """Zones of `pool`: its own, or the environment's."""
         return pool.zones or self.availability_zones
