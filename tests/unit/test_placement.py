@@ -222,3 +222,19 @@ def test_loading_has_time_to_finish() -> None:
 
 def test_a_small_model_still_gets_ten_minutes() -> None:
     assert planned(model="hf://Qwen/Qwen3-0.6B").startup.budget == 600
+
+
+def test_replicas_that_start_together_share_what_lustre_gives() -> None:
+    """2,400 GiB are 2.34 TiB, of 250 MB/s each: 559 MiB/s. EFS gives every node its own."""
+
+    def load(replicas: int, **cache: Any) -> int:
+        environment = an_environment(cache=cache)
+        return planned(model="hf://Qwen/Qwen3-8B", replicas=replicas, environment=environment).startup.load
+
+    efs = load(1)
+    assert load(4) == load(1, fileSystem="s3-files") == efs
+    one = load(1, fileSystem="lustre")
+    assert one == pytest.approx(efs * 350 / 559, abs=1)
+    assert load(4, fileSystem="lustre") == pytest.approx(4 * one, abs=3)
+    # A large file system is faster than the network of a node.
+    assert load(4, fileSystem="lustre", sizeGib=48_000) == pytest.approx(efs * 350 / 1200, abs=1)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from typing import Final
 
 from aws_cdk import RemovalPolicy
@@ -12,9 +11,7 @@ from constructs import Construct
 
 from modelyard.aws.encryption_key import EncryptionKey
 from modelyard.aws.file_servers import by_id
-
-_SMALLEST_GIB: Final = 1200
-_STEP_GIB: Final = 2400
+from modelyard.spec.storage import lustre_capacity_gib
 
 _PORTS: Final = (ec2.Port.tcp(988), ec2.Port.tcp_range(1018, 1023))
 """Lustre's own ports (FSx user guide, file system access control)."""
@@ -61,8 +58,3 @@ class LustreCache(Construct):
             ),
             removal_policy=removal_policy,
         )
-
-
-def lustre_capacity_gib(wanted: int) -> int:
-    """The next size that FSx sells: 1,200 GiB, or multiples of 2,400 (FSx API, StorageCapacity)."""
-    return _SMALLEST_GIB if wanted <= _SMALLEST_GIB else math.ceil(wanted / _STEP_GIB) * _STEP_GIB

@@ -186,7 +186,7 @@ def _complete(
         placement=choice.placement,
         pod=choice.pod,
         rollout=rollout,
-        startup=plan_startup(serving, model.startup.budget),
+        startup=plan_startup(serving, environment.cache),
         cost=choice_cost(choice, model, environment),
         parsers=parsers_for(serving.arch.model_id, serving.arch.model_type, serving.release.engine),
         role=role,

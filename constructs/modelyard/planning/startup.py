@@ -10,7 +10,7 @@ from modelyard.planning.admission import PodRequest
 from modelyard.planning.placement import Placement
 from modelyard.planning.serving import Serving
 from modelyard.planning.weights import checkpoint_size
-from modelyard.spec.weights import CacheStrategy
+from modelyard.spec.storage import Cache, lustre_capacity_gib
 
 
 @dataclass(frozen=True)
@@ -52,16 +52,16 @@ def load_strategy(serving: Serving, placement: Placement, pod: PodRequest) -> Lo
     return "eager" if serving.count == 1 else "lazy"
 
 
-def plan_startup(serving: Serving, wanted: int | None) -> StartupPlan:
-    """Estimate from checkpoint size and dated throughputs; `wanted` overrides the budget."""
+def plan_startup(serving: Serving, cache: Cache) -> StartupPlan:
+    """Estimate from checkpoint size and dated throughputs; the model's own budget goes before it."""
     facts = platform_facts().startup
     size = checkpoint_size(serving.arch).in_mib
-    load = load_seconds(serving, serving.model.cache_strategy)
+    load = load_seconds(serving, cache)
     compiling = {"vllm-neuron": facts.neuron_compile_seconds, "llama-server": 0}.get(
         serving.release.engine, facts.compile_seconds
     )
     estimate = round((load + compiling) * facts.safety_factor)
-    budget = wanted or max(facts.least_budget_seconds, -(-estimate // 60) * 60)
+    budget = serving.model.startup.budget or max(facts.least_budget_seconds, -(-estimate // 60) * 60)
     fetch = round(size / facts.hub_mib_per_second) if serving.model.model.scheme == "hf" else 0
     deadline = (
         budget + facts.node_seconds + facts.image_pull_seconds + round(fetch * facts.safety_factor) + 300
@@ -69,12 +69,26 @@ def plan_startup(serving: Serving, wanted: int | None) -> StartupPlan:
     return StartupPlan(fetch, facts.node_seconds, facts.image_pull_seconds, load, compiling, budget, deadline)
 
 
-def load_seconds(serving: Serving, strategy: CacheStrategy) -> int:
-    """Seconds until the weights are on the accelerator of every node, cold: read from EFS, streamed from S3 at the node's
-    bandwidth up to what a streamer reaches, or copied to the node's disk and read from there."""
+def load_seconds(serving: Serving, cache: Cache) -> int:
+    """Seconds until the weights are on the accelerator of every node, cold: read from the shared cache, streamed from S3 at
+    the node's bandwidth up to what a streamer reaches, or copied to the node's disk and read from there."""
     facts = platform_facts().startup
     size = checkpoint_size(serving.arch).in_mib
-    efs = size / facts.efs_mib_per_second
-    if strategy == "s3-stream":
+    if serving.model.cache_strategy == "s3-stream":
         return round(size / facts.s3_mib_per_second)
-    return round(efs + size / facts.nvme_mib_per_second if strategy == "nvme" else efs)
+    shared = size / cache_mib_per_second(cache, readers=serving.model.replicas.min * serving.nodes)
+    return round(
+        shared + size / facts.nvme_mib_per_second if serving.model.cache_strategy == "nvme" else shared
+    )
+
+
+def cache_mib_per_second(cache: Cache, *, readers: int = 1) -> float:
+    """What each of `readers` that start together gets. EFS, on which S3 Files is built, gives every client as much;
+    Lustre has so much for each TiB, for all of them (FSx for Lustre user guide: disk throughput, the baseline)."""
+    facts = platform_facts().startup
+    if cache.file_system != "lustre":
+        return facts.efs_mib_per_second
+    capacity_tib = lustre_capacity_gib(cache.size_gib) / 1024
+    whole = capacity_tib * cache.lustre_mb_per_second_per_tib * 1e6 / 2**20
+    # A reader is a node, whose network is the same for S3.
+    return min(whole / max(1, readers), facts.s3_mib_per_second)

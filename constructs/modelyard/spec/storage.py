@@ -2,13 +2,25 @@
 
 from __future__ import annotations
 
-from typing import Annotated, Literal, Self
+import math
+from typing import Annotated, Final, Literal, Self
 
 from pydantic import Field, model_validator
 
 from modelyard.spec.document import Document
 
 BucketName = Annotated[str, Field(pattern=r"^[a-z0-9][a-z0-9.-]{1,61}[a-z0-9]$")]
+
+
+_LUSTRE_SMALLEST_GIB: Final = 1200
+_LUSTRE_STEP_GIB: Final = 2400
+
+
+def lustre_capacity_gib(wanted: int) -> int:
+    """The next size that FSx sells: 1,200 GiB, or multiples of 2,400 (FSx API, StorageCapacity)."""
+    if wanted <= _LUSTRE_SMALLEST_GIB:
+        return _LUSTRE_SMALLEST_GIB
+    return math.ceil(wanted / _LUSTRE_STEP_GIB) * _LUSTRE_STEP_GIB
 
 
 class Cache(Document):
