@@ -206,6 +206,19 @@ def test_lustre_is_encrypted_and_open_to_the_cluster_alone(platform: Platform) -
     assert "aws-fsx-csi-driver" in names
 
 
+@pytest.mark.parametrize("name", sorted(path.stem for path in PLATFORMS.glob("*.yaml")))
+def test_the_addons_that_doctor_asks_for_are_those_that_a_deploy_installs(
+    platform: Platform, name: str
+) -> None:
+    from modelyard.planning.identity import cluster_addons
+    from modelyard.spec import Environment
+
+    installed = [addon["AddonName"] for addon in platform(name).properties("Cluster", "AWS::EKS::Addon")]
+
+    settings = Environment.model_validate(environment_file(name, PLATFORMS))
+    assert sorted(installed) == sorted(cluster_addons(settings))
+
+
 def test_s3_files_has_a_mount_target_in_each_zone_and_forces_the_servers_user(platform: Platform) -> None:
     files = platform("files")
 

@@ -8,7 +8,7 @@ from typing import Any, get_args
 from modelyard.account.session import Action, Refused
 from modelyard.account.verdict import Ask, Case, Check, Result, days_between, ok, one_by_one, problem
 from modelyard.hardware.tables import yaml_table
-from modelyard.releases import addons
+from modelyard.planning.identity import cluster_addons
 from modelyard.spec.cluster import Cluster
 
 _VERSIONS = Action("eks", "DescribeClusterVersions")
@@ -161,7 +161,8 @@ def _judge_versions(ask: Ask, case: Case) -> Iterator[Result]:
         addon["addonName"]: [version["addonVersion"] for version in addon["addonVersions"]]
         for addon in ask(_ADDON_VERSIONS, kubernetesVersion=cluster.version)["addons"]
     }
-    missing = [name for name in addons() if cluster.addon_version(name) not in offered.get(name, ())]
+    wanted = cluster_addons(case.environment)
+    missing = [name for name in wanted if cluster.addon_version(name) not in offered.get(name, ())]
     for name in missing:
         newest = offered.get(name, [])[:1]
         yield problem(
@@ -174,7 +175,7 @@ def _judge_versions(ask: Ask, case: Case) -> Iterator[Result]:
         )
     if not missing:
         yield ok(
-            cluster.version, f"EKS offers all {len(addons())} add-ons at the versions that a deploy installs"
+            cluster.version, f"EKS offers all {len(wanted)} add-ons at the versions that a deploy installs"
         )
 
 

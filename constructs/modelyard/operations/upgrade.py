@@ -6,7 +6,8 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from datetime import date
 
-from modelyard.releases import addon_version, addons, chart, kubectl, minors
+from modelyard.planning.identity import cluster_addons
+from modelyard.releases import addon_version, chart, kubectl, minors
 from modelyard.spec import Environment
 
 
@@ -76,8 +77,7 @@ def upgrade_steps(
         UpgradeStep("control plane", f"{current} to {target}: ten to twenty minutes, the API stays up"),
         UpgradeStep(
             "add-ons",
-            ", ".join(_addon_changes(current, target, installed, environment.cluster.addon_versions))
-            or "the same fit both",
+            ", ".join(_addon_changes(environment, current, target, installed)) or "the same fit both",
         ),
     ]
     window = "between 02:00 and 04:00 UTC" if environment.strict else "at any hour"
@@ -109,10 +109,10 @@ def days_of_support(version: str, today: date) -> int | None:
 
 
 def _addon_changes(
-    current: str, target: str, installed: Mapping[str, str] | None, stated: Mapping[str, str]
+    environment: Environment, current: str, target: str, installed: Mapping[str, str] | None
 ) -> Iterator[str]:
-    """`stated`: versions that the environment file sets, whatever the cluster's minor."""
-    for name in addons() if installed is None else installed:
+    stated = environment.cluster.addon_versions  # whatever the cluster's minor
+    for name in cluster_addons(environment) if installed is None else installed:
         before = stated.get(name) or _known_addon(name, current) if installed is None else installed[name]
         after = stated.get(name) or _known_addon(name, target)
         if after and before != after:

@@ -1,21 +1,24 @@
-"""Names of identities that templates and manifests have to agree on."""
+"""Names that templates, manifests and checks have to agree on."""
 
 from __future__ import annotations
 
 from typing import Final
 
 from modelyard.planning.records import ModelPlan
+from modelyard.releases import addons
 from modelyard.spec.environment import Environment
 
 WEIGHTS_READER: Final = "weights-reader"
 """Service account of model servers that stream weights from S3: one for all, so that one association admits it."""
-
 
 ENVIRONMENT_TAG: Final = "modelyard:environment"
 """Tag on everything of an environment: its stacks, and the nodes that Karpenter launches. Budgets go by it."""
 
 AUTO_MODE_POOLS: Final = ("system", "general-purpose")
 """Pools that EKS Auto Mode keeps by itself: for its own components, and for whatever names no pool."""
+
+_BESIDE_AUTO_MODE: Final = frozenset({"aws-efs-csi-driver", "aws-fsx-csi-driver", "metrics-server"})
+"""EKS add-ons whose work Auto Mode does not do."""
 
 METRICS_ACCOUNT: Final = "prometheus"
 """Service account of Prometheus, which writes to the managed workspace where there is one."""
@@ -34,3 +37,14 @@ def cache_variable(file_system: str, key: str) -> str:
     """Name under which the tree asks for a value of the model cache that exists only after the deploy, such as
     `modelyard_efs_file_system_id`."""
     return f"modelyard_{file_system.replace('-', '')}_{key.replace('-', '_')}"
+
+
+def cluster_addons(environment: Environment) -> tuple[str, ...]:
+    """EKS add-ons that a deploy installs."""
+    lustre = environment.cache.file_system == "lustre"
+    return tuple(
+        name
+        for name in addons()
+        if (lustre or name != "aws-fsx-csi-driver")
+        and (name in _BESIDE_AUTO_MODE or not environment.cluster.auto_mode)
+    )
