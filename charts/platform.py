@@ -11,6 +11,7 @@ from modelyard.k8s.gateways import ModelGateways
 from modelyard.k8s.labels import platform_labels
 from modelyard.k8s.lustre_owner import LustreOwner
 from modelyard.k8s.manifest import manifest
+from modelyard.k8s.network_policies import EnforcedNetworkPolicies
 from modelyard.k8s.server_network import GATEWAYS
 from modelyard.k8s.team_namespace import TeamNamespace
 from modelyard.k8s.team_share import TeamShare
@@ -24,6 +25,8 @@ class PlatformChart(Chart):
         environment = plan.environment
         super().__init__(scope, construct_id, disable_resource_name_hashes=True)
         ModelNamespace(self, "Models", name=environment.namespace, checks=environment.checks.enabled)
+        if environment.cluster.auto_mode:
+            EnforcedNetworkPolicies(self, "NetworkPolicies")
         if environment.cluster.general_nodes.vcpu_limit:
             GeneralPool(self, "GeneralPool", environment=environment)
         for name, pool in environment.pools.items():

@@ -265,6 +265,8 @@ MUTATIONS = (
     Mutation(
         "priority of a share", "Deployment", "chat", (*POD, "priorityClassName"), "model-server", "existing"
     ),
+    Mutation("policies in Auto Mode", "ConfigMap", "amazon-vpc-cni", (), GONE, "auto"),
+    Mutation("policies on a node", "NodeClass", "g6e", ("spec", "networkPolicy"), GONE, "auto"),
     Mutation("quota of a share", "ResourceQuota", "search-accelerators", (), GONE, "existing"),
     Mutation(
         "scope of a share",

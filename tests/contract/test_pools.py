@@ -121,6 +121,10 @@ def test_auto_mode_has_the_same_pools_in_its_own_words(tree: Callable[[str], Tre
         assert {"amiSelectorTerms", "userData", "kubelet", "metadataOptions", "instanceProfile"}.isdisjoint(
             node_class
         )
+    # Without it the API server accepts NetworkPolicies, and nothing enforces them.
+    switch = auto.only("ConfigMap", "amazon-vpc-cni")
+    assert switch["metadata"]["namespace"] == "kube-system"
+    assert switch["data"] == {"enable-network-policy-controller": "true"}
     keys = {r["key"] for r in spec(auto, "NodePool", "general")["template"]["spec"]["requirements"]}
     assert "eks.amazonaws.com/instance-category" in keys
     assert not any(key.startswith("karpenter.k8s.aws/") for key in keys)

@@ -33,6 +33,7 @@ def network_findings(items: list[Manifest]) -> Iterator[Finding]:
             yield broken(item, f"is a {item['spec']['type']}", "keep type ClusterIP, and use a gateway")
         if item["kind"] == "ServiceMonitor" and MODEL in labels_of(item):
             yield from _monitor_findings(item)
+    yield from _enforcement_findings(items)
     yield from _namespace_findings(items, {named(server)[0] for server in servers})
 
 
@@ -53,6 +54,20 @@ def _policy_findings(policy: Manifest) -> Iterator[Finding]:
     for rule in spec.get("egress") or []:
         if not rule.get("to") and not rule.get("ports"):
             yield broken(policy, "lets everything out", "keep `to` or `ports` in every rule")
+
+
+def _enforcement_findings(items: list[Manifest]) -> Iterator[Finding]:
+    """EKS Auto Mode enforces policies where the controller is switched on, and the class of a node says so."""
+    switches = [at(item, "data") or {} for item in items if named(item) == ("kube-system", "amazon-vpc-cni")]
+    on = any(switch.get("enable-network-policy-controller") == "true" for switch in switches)
+    for item in items:
+        if item["kind"] == "NodeClass" and not (on and at(item, "spec.networkPolicy")):
+            yield broken(
+                item,
+                "has nodes that ignore NetworkPolicies",
+                "keep networkPolicy: DefaultAllow, and enable-network-policy-controller: 'true' in ConfigMap "
+                "kube-system/amazon-vpc-cni",
+            )
 
 
 def _monitor_findings(monitor: Manifest) -> Iterator[Finding]:
