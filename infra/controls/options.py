@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Final
 
 from infra.controls.acknowledgement import Acknowledgement, managed, wild
+from modelyard.aws.karpenter_permissions import TAGGED_AT_LAUNCH
 
 OPTIONS: Final = (
     Acknowledgement(
@@ -24,6 +25,12 @@ OPTIONS: Final = (
         ),
         "Cluster/Cluster/ClusterRole/*",
         "the policies that EKS documents for the control plane of Auto Mode; AWS extends them when EKS needs more",
+    ),
+    Acknowledgement(
+        "cdk-nag",
+        wild(*(f"arn:aws:ec2:{{region}}:{{account}}:{kind}/*" for kind in TAGGED_AT_LAUNCH)),
+        "Cluster/Cluster/ClusterRole/*",
+        "nodes that do not exist yet; every write is bound to this cluster's tag, as EKS documents it for tags of one's own",
     ),
     Acknowledgement(
         "cdk-nag",

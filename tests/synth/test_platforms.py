@@ -151,6 +151,23 @@ def test_auto_mode_brings_its_own_nodes_and_components(platform: Platform) -> No
     assert "modelyard-auto-node" in roles  # what the rendered NodeClasses name
 
 
+def test_auto_mode_may_launch_nodes_with_the_tags_of_the_node_classes(platform: Platform) -> None:
+    """EKS' managed policies refuse every tag but EKS' own."""
+    [role] = [
+        each
+        for each in platform("auto").properties("Cluster", "AWS::IAM::Role")
+        if each["Description"] == "Control plane in Auto Mode"
+    ]
+    [policy] = role["Policies"]  # of the role itself: the cluster launches nodes as soon as it is there
+    statements = policy["PolicyDocument"]["Statement"]
+
+    launch, interfaces = statements
+    assert launch["Action"] == ["ec2:CreateFleet", "ec2:CreateLaunchTemplate", "ec2:RunInstances"]
+    assert len(launch["Resource"]) == 6
+    assert launch["Condition"]["StringEquals"] == {"aws:RequestTag/eks:eks-cluster-name": "modelyard-auto"}
+    assert interfaces["Action"] == "ec2:CreateNetworkInterface"
+
+
 def test_streaming_servers_read_the_named_buckets_and_no_other(platform: Platform) -> None:
     auto = platform("auto")
 

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from functools import partial
 from typing import Final, Literal, cast
 
-from aws_cdk import RemovalPolicy
+from aws_cdk import RemovalPolicy, Stack
 from aws_cdk import aws_ec2 as ec2
 from aws_cdk import aws_eks_v2 as eks
 from aws_cdk import aws_iam as iam
@@ -16,6 +16,7 @@ from constructs import Construct
 from modelyard.aws.addons import ClusterAddons
 from modelyard.aws.audit_log import AuditLog
 from modelyard.aws.encryption_key import EncryptionKey
+from modelyard.aws.karpenter_permissions import TAGGED_AT_LAUNCH
 from modelyard.aws.system_nodes import SystemNodeGroup
 from modelyard.planning.identity import AUTO_MODE_POOLS
 from modelyard.releases import addon_version
@@ -112,7 +113,7 @@ class InferenceCluster(Construct):
             else eks.DefaultCapacityType.NODEGROUP,
             default_capacity=None if auto_mode else 0,
             compute=self._auto_mode_compute(name) if auto_mode else None,
-            role=self._auto_mode_role() if auto_mode else None,
+            role=self._auto_mode_role(name) if auto_mode else None,
             bootstrap_cluster_creator_admin_permissions=False,
             # The add-ons below install these components; changing this later replaces the cluster.
             bootstrap_self_managed_addons=False,
@@ -178,7 +179,7 @@ class InferenceCluster(Construct):
         )
         return eks.ComputeConfig(node_pools=list(AUTO_MODE_POOLS), node_role=role)
 
-    def _auto_mode_role(self) -> iam.Role:
+    def _auto_mode_role(self, name: str) -> iam.Role:
         return iam.Role(
             self,
             "ClusterRole",
@@ -186,7 +187,42 @@ class InferenceCluster(Construct):
             # EKS tags its sessions, and is refused without sts:TagSession.
             assumed_by=iam.ServicePrincipal("eks.amazonaws.com").with_session_tags(),
             managed_policies=_managed(_AUTO_MODE_CLUSTER_POLICIES),
+            # Inline: the cluster launches nodes as soon as it is there.
+            inline_policies={"TaggedNodes": self._tagged_nodes(name)},
         )
+
+    def _tagged_nodes(self, name: str) -> iam.PolicyDocument:
+        """The managed policies admit no tags but EKS' own, and node classes have the environment's: nodes would be refused
+        (EKS user guide, auto-learn-iam, custom tags; here bound to the cluster's name and to what a launch makes)."""
+        tagged = {"aws:RequestTag/eks:eks-cluster-name": name}
+        return iam.PolicyDocument(
+            statements=[
+                iam.PolicyStatement(
+                    sid="LaunchTaggedNodes",
+                    actions=["ec2:CreateFleet", "ec2:CreateLaunchTemplate", "ec2:RunInstances"],
+                    resources=[self._ec2(kind) for kind in TAGGED_AT_LAUNCH],
+                    conditions={
+                        "StringEquals": tagged,
+                        "StringLike": {
+                            "aws:RequestTag/eks:kubernetes-node-class-name": "*",
+                            "aws:RequestTag/eks:kubernetes-node-pool-name": "*",
+                        },
+                    },
+                ),
+                iam.PolicyStatement(
+                    sid="MakeTaggedInterfaces",
+                    actions=["ec2:CreateNetworkInterface"],
+                    resources=[self._ec2("network-interface")],
+                    conditions={
+                        "StringEquals": tagged,
+                        "StringLike": {"aws:RequestTag/eks:kubernetes-cni-node-name": "*"},
+                    },
+                ),
+            ]
+        )
+
+    def _ec2(self, kind: str) -> str:
+        return Stack.of(self).format_arn(service="ec2", resource=kind, resource_name="*")
 
     def _grant(self, construct_id: str, principals: Sequence[str], policy: str) -> None:
         entries = Construct(self, construct_id)

@@ -8,12 +8,12 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Final
 
 from aws_cdk import Stack, Token
 from aws_cdk import aws_iam as iam
 
-_TAGGED_TYPES = (
+TAGGED_AT_LAUNCH: Final = (
     "fleet",
     "instance",
     "volume",
@@ -21,6 +21,7 @@ _TAGGED_TYPES = (
     "launch-template",
     "spot-instances-request",
 )
+"""Kinds of what one launch makes, all of which carry the tags of the request."""
 
 
 @dataclass(frozen=True)
@@ -69,7 +70,7 @@ class KarpenterPermissions:
 
     def _node_lifecycle(self) -> iam.PolicyDocument:
         launch = ["ec2:RunInstances", "ec2:CreateFleet"]
-        tagged = [self._ec2(f"{kind}/*") for kind in _TAGGED_TYPES]
+        tagged = [self._ec2(f"{kind}/*") for kind in TAGGED_AT_LAUNCH]
         requested = {
             self._request("kubernetes.io/cluster"): "owned",
             "aws:RequestTag/eks:eks-cluster-name": self.cluster_name,
