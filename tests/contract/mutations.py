@@ -267,6 +267,15 @@ MUTATIONS = (
     ),
     Mutation("policies in Auto Mode", "ConfigMap", "amazon-vpc-cni", (), GONE, "auto"),
     Mutation("policies on a node", "NodeClass", "g6e", ("spec", "networkPolicy"), GONE, "auto"),
+    Mutation(
+        "networks of a gateway",
+        "Gateway",
+        "public",
+        ("spec", "infrastructure", "parametersRef"),
+        GONE,
+        "auto",
+    ),
+    Mutation("settings of a gateway", "ConfigMap", "public-service", (), GONE, "auto"),
     Mutation("quota of a share", "ResourceQuota", "search-accelerators", (), GONE, "existing"),
     Mutation(
         "scope of a share",

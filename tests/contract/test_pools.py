@@ -134,6 +134,20 @@ def test_auto_mode_has_the_same_pools_in_its_own_words(tree: Callable[[str], Tre
     assert "dcgm-exporter" in releases
 
 
+def test_auto_mode_reads_a_gateways_networks_from_its_service(tree: Callable[[str], Tree]) -> None:
+    """The annotation, by which other controllers limit a load balancer, is one that Auto Mode ignores."""
+    auto = tree("auto")
+
+    gateway = auto.only("Gateway", "public")["spec"]["infrastructure"]
+    assert gateway["parametersRef"] == {"group": "", "kind": "ConfigMap", "name": "public-service"}
+    settings = auto.only("ConfigMap", "public-service")
+    assert settings["metadata"]["namespace"] == "model-gateways"
+    assert yaml.safe_load(settings["data"]["service"]) == {
+        "spec": {"loadBalancerSourceRanges": ["192.0.2.0/24"]}
+    }
+    assert "parametersRef" not in tree("serving").only("Gateway", "public")["spec"]["infrastructure"]
+
+
 def test_every_device_plugin_and_exporter_tolerates_the_taints_of_its_pools(each: Tree) -> None:
     """A taint that repels the plugin leaves nodes that are paid for and never initialised."""
     pools = {pool["metadata"]["name"]: pool for pool in each.of("NodePool")}

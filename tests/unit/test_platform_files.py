@@ -85,6 +85,18 @@ def test_what_cannot_work_is_refused_with_the_reason(changes: dict[str, Any], sa
         an_environment(**changes)
 
 
+def test_auto_mode_limits_the_networks_of_istios_gateways_alone() -> None:
+    way_in = {"domain": "models.example.org", "certificate": "certificate", "cidrs": ["192.0.2.0/24"]}
+    others = way_in | {"className": "envoy"}
+    auto, secrets = {"compute": "auto-mode"}, {"certificate": "x"}
+
+    assert "SEC004" in codes(cluster=auto, secrets=secrets, gateways={"public": others})
+    assert "SEC004" not in codes(cluster=auto, secrets=secrets, gateways={"public": way_in})
+    assert "SEC004" not in codes(secrets=secrets, gateways={"public": others})
+    for everybody in ({"public": others | {"cidrs": ["0.0.0.0/0"]}}, {"internal": others | {"cidrs": []}}):
+        assert "SEC004" not in codes(cluster=auto, secrets=secrets, gateways=everybody)
+
+
 def test_a_pool_whose_reservations_all_end_is_a_finding_unless_something_follows() -> None:
     pool = {"accelerator": "l40s", "limit": 16, "capacity": ["reserved"], "reservations": [BLOCK]}
 

@@ -11,6 +11,7 @@ from modelyard.k8s.manifest import manifest
 from modelyard.k8s.model_namespace import security_levels
 from modelyard.k8s.secrets import external_secret
 from modelyard.k8s.server_network import GATEWAYS
+from modelyard.k8s.tree import to_yaml
 from modelyard.spec import Environment
 from modelyard.spec.environment import Gateway
 
@@ -48,6 +49,10 @@ class ModelGateways(Construct):
             key=environment.secrets[gateway.certificate],
             certificate=True,
         )
+        infrastructure: dict[str, Any] = {"annotations": _balancer(name, gateway)}
+        if gateway.cidrs and environment.cluster.auto_mode:
+            settings = self._limited_to(name, gateway)
+            infrastructure["parametersRef"] = {"group": "", "kind": "ConfigMap", "name": settings}
         manifest(
             self,
             f"Gateway-{name}",
@@ -58,7 +63,7 @@ class ModelGateways(Construct):
             labels=labels,
             spec={
                 "gatewayClassName": gateway.class_name,
-                "infrastructure": {"annotations": _balancer(name, gateway)},
+                "infrastructure": infrastructure,
                 "listeners": [
                     {
                         "name": _LISTENER,
@@ -82,6 +87,25 @@ class ModelGateways(Construct):
                 ],
             },
         )
+
+    def _limited_to(self, name: str, gateway: Gateway) -> str:
+        """Settings of the gateway's Service, which Istio merges in; the ConfigMap's name.
+
+        EKS Auto Mode ignores the annotation with the networks that may connect, and reads the field (EKS user guide,
+        auto-configure-nlb; Istio, Gateway API, automated deployment).
+        """
+        settings = f"{name}-service"
+        manifest(
+            self,
+            f"Service-{name}",
+            api_version="v1",
+            kind="ConfigMap",
+            name=settings,
+            namespace=GATEWAYS,
+            labels=platform_labels("gateway"),
+            data={"service": to_yaml({"spec": {"loadBalancerSourceRanges": list(gateway.cidrs)}})},
+        )
+        return settings
 
 
 def _balancer(name: str, gateway: Gateway) -> dict[str, str]:

@@ -9,6 +9,7 @@ from modelyard.manifests.broken import broken
 from modelyard.manifests.index import Labelled, by_target, synchronized_secrets
 from modelyard.manifests.pods import WORKLOADS, Manifest, at, named, ports
 
+_NETWORKS = "service.beta.kubernetes.io/load-balancer-source-ranges"
 _API = "/v1"  # of OpenAI's; metrics, adapters' loading and the like stay inside
 
 
@@ -17,11 +18,14 @@ def route_findings(items: list[Manifest]) -> Iterator[Finding]:
     known = by_target(i for i in items if i["kind"] in ("Service", "Gateway"))
     running = Labelled(i for i in items if i["kind"] in WORKLOADS)
     secrets = synchronized_secrets(items)
+    settings = {named(i) for i in items if i["kind"] == "ConfigMap"}
+    auto_mode = any(i["kind"] == "NodeClass" for i in items)
     for item in items:
         if item["kind"] == "HTTPRoute":
             yield from _route_findings(item, known)
         elif item["kind"] == "Gateway":
             yield from _gateway_findings(item, secrets)
+            yield from _balancer_findings(item, settings, auto_mode=auto_mode)
         elif item["kind"] == "InferencePool":
             yield from _pool_findings(item, known, running)
 
@@ -72,6 +76,18 @@ def _gateway_findings(gateway: Manifest, secrets: set[tuple[str | None, str]]) -
                 )
         if at(listener, "allowedRoutes.namespaces.from") == "All":
             yield broken(gateway, "takes routes of any namespace", "keep allowedRoutes")
+
+
+def _balancer_findings(
+    gateway: Manifest, settings: set[tuple[str | None, str]], *, auto_mode: bool
+) -> Iterator[Finding]:
+    """The load balancer's networks: an annotation, or in EKS Auto Mode a field of the Service."""
+    infrastructure = at(gateway, "spec.infrastructure") or {}
+    service = at(infrastructure, "parametersRef.name")
+    if service and (named(gateway)[0], service) not in settings:
+        yield broken(gateway, f"takes settings of {service}, which nobody renders", "keep its ConfigMap")
+    if auto_mode and _NETWORKS in (infrastructure.get("annotations") or {}) and not service:
+        yield broken(gateway, "lets every network in: Auto Mode ignores the annotation", "keep parametersRef")
 
 
 def _pool_findings(

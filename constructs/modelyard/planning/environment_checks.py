@@ -40,6 +40,7 @@ def environment_findings(environment: Environment, catalogue: Catalogue) -> Iter
     for name, pool in environment.pools.items():
         yield from _pool_findings(name, pool, environment, subject)
     yield from _price_findings(environment, subject)
+    yield from _gateway_findings(environment, subject)
     for name, team in environment.teams.items():
         for field, kinds in (("accelerators", team.accelerators or {}), ("notebooks", team.notebooks)):
             for kind in kinds:
@@ -160,6 +161,22 @@ def _pool_findings(name: str, pool: Pool, environment: Environment, subject: str
             subject=subject,
             field=(*field, "nodes"),
         )
+
+
+def _gateway_findings(environment: Environment, subject: str) -> Iterator[Finding]:
+    if not environment.cluster.auto_mode:
+        return
+    for name in ("internal", "public"):
+        gateway = environment.gateways.of(name)
+        if gateway and gateway.class_name != "istio" and set(gateway.cidrs) - {"0.0.0.0/0"}:
+            yield Finding(
+                "SEC004",
+                f"EKS Auto Mode does not limit load balancers of GatewayClass {gateway.class_name} to cidrs: it reads them "
+                "from the Service alone, which only Istio's gateways can be told",
+                f"leave gateways.{name}.className out, which is istio, or compute: karpenter",
+                subject=subject,
+                field=("gateways", name, "cidrs"),
+            )
 
 
 def _window_findings(name: str, pool: Pool, subject: str) -> Iterator[Finding]:
