@@ -265,6 +265,22 @@ MUTATIONS = (
     Mutation(
         "priority of a share", "Deployment", "chat", (*POD, "priorityClassName"), "model-server", "existing"
     ),
+    Mutation(
+        "lifetime in Auto Mode",
+        "NodePool",
+        "g6e",
+        ("spec", "template", "spec", "expireAfter"),
+        "Never",
+        "auto",
+    ),
+    Mutation(
+        "drain in Auto Mode",
+        "NodePool",
+        "general",
+        ("spec", "template", "spec", "terminationGracePeriod"),
+        GONE,
+        "auto",
+    ),
     Mutation("policies in Auto Mode", "ConfigMap", "amazon-vpc-cni", (), GONE, "auto"),
     Mutation("policies on a node", "NodeClass", "g6e", ("spec", "networkPolicy"), GONE, "auto"),
     Mutation(

@@ -114,6 +114,9 @@ def test_auto_mode_has_the_same_pools_in_its_own_words(tree: Callable[[str], Tre
             "kind": "NodeClass",
             "name": name,
         }
+        # 21 days in all are the most that EKS lets its nodes live.
+        template = spec(auto, "NodePool", name)["template"]["spec"]
+        assert (template["expireAfter"], template["terminationGracePeriod"]) == ("480h", "24h")
         node_class = spec(auto, "NodeClass", name)
         assert node_class["role"] == "modelyard-auto-node"
         assert node_class["networkPolicy"] == "DefaultAllow"

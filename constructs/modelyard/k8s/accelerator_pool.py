@@ -9,7 +9,7 @@ from constructs import Construct
 from modelyard.hardware import InstanceType, accelerator_of
 from modelyard.k8s.labels import platform_labels
 from modelyard.k8s.manifest import manifest
-from modelyard.k8s.node_class import NodeClass, add_node_class, one_of
+from modelyard.k8s.node_class import NodeClass, add_node_class, lifetime, one_of
 from modelyard.planning.admission import candidates, priced_by, root_volume_gib, uses_local_disks
 from modelyard.planning.placement import launchable
 from modelyard.spec import Environment, Pool
@@ -133,8 +133,7 @@ def _node_pool(
                     one_of("topology.kubernetes.io/zone", list(environment.pool_zones(pool))),
                 ],
                 "taints": [{"key": accelerator.taint, "value": "true", "effect": "NoSchedule"}],
-                # Expiry asks neither budgets nor do-not-disrupt: it would end loaded models.
-                "expireAfter": "Never",
+                **lifetime(environment, serves=True),
             },
         },
         "disruption": {

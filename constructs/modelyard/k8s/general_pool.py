@@ -6,7 +6,7 @@ from constructs import Construct
 
 from modelyard.k8s.labels import platform_labels
 from modelyard.k8s.manifest import manifest
-from modelyard.k8s.node_class import NodeClass, add_node_class, instance_label, one_of
+from modelyard.k8s.node_class import NodeClass, add_node_class, instance_label, lifetime, one_of
 from modelyard.spec import Environment
 
 NAME = "general"
@@ -54,7 +54,7 @@ class GeneralPool(Construct):
                             one_of("karpenter.sh/capacity-type", ["on-demand"]),
                             one_of("topology.kubernetes.io/zone", list(environment.availability_zones)),
                         ],
-                        "expireAfter": "720h",
+                        **lifetime(environment, serves=False),
                     }
                 },
                 "disruption": {"consolidationPolicy": "WhenEmptyOrUnderutilized", "consolidateAfter": "5m"},

@@ -85,6 +85,17 @@ def one_of(key: str, values: list[str]) -> dict[str, Any]:
     return {"key": key, "operator": "In", "values": values}
 
 
+def lifetime(environment: Environment, *, serves: bool) -> dict[str, str]:
+    """When nodes of a pool end, in the words of a NodePool's template. `serves`: models run there.
+
+    Expiry asks neither budgets nor do-not-disrupt: it would end loaded models. EKS Auto Mode insists on it: 21 days are the
+    most, with the time that a drain may take (EKS user guide, automode; AWS builders.flash, 2025-04).
+    """
+    if environment.cluster.auto_mode:
+        return {"expireAfter": "480h", "terminationGracePeriod": "24h"}
+    return {"expireAfter": "Never" if serves else "720h"}
+
+
 def _karpenter(environment: Environment, settings: NodeClass) -> dict[str, Any]:
     # Bottlerocket keeps images and pods on its second volume.
     al2023 = settings.ami.startswith("al2023")

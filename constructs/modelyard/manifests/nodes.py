@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from math import inf
 
 from modelyard.findings import Finding
 from modelyard.manifests.broken import broken
@@ -12,6 +13,7 @@ from modelyard.manifests.pods import AVAILABILITY, Manifest, at, is_server, name
 _POOL = "karpenter.sh/nodepool"
 _SETTLED = "karpenter.sh/do-not-disrupt"
 _CLASSES = ("EC2NodeClass", "NodeClass")  # of Karpenter, and of EKS Auto Mode
+_LONGEST_LIFE = 21 * 24  # hours of a node in EKS Auto Mode (EKS user guide, automode)
 _ACCELERATORS = ("nvidia.com/gpu", "aws.amazon.com/neuron")
 
 
@@ -71,16 +73,32 @@ def _pool_findings(pool: Manifest, classes: set[tuple[str, str]], *, accelerated
         yield broken(pool, "names a node class that nobody renders", "keep it")
     if not spec.get("limits"):
         yield broken(pool, "may grow without end", "keep its limits")
+    if auto_mode := named_class.get("kind") == "NodeClass":
+        lives = [
+            _hours(at(spec, f"template.spec.{key}")) for key in ("expireAfter", "terminationGracePeriod")
+        ]
+        if sum(lives) > _LONGEST_LIFE:
+            yield broken(
+                pool,
+                "has nodes that live longer than EKS Auto Mode lets them",
+                f"keep expireAfter and terminationGracePeriod within {_LONGEST_LIFE}h together",
+            )
     if not accelerated:
         return
     if not at(spec, "template.spec.taints"):
         yield broken(pool, "takes any pod", "keep the taint of its accelerator")
     if at(spec, "disruption.consolidationPolicy") != "WhenEmpty":
         yield broken(pool, "moves models that run", "keep consolidationPolicy WhenEmpty")
-    if at(spec, "template.spec.expireAfter") != "Never":
+    if not auto_mode and at(spec, "template.spec.expireAfter") != "Never":
         yield broken(pool, "ends nodes that serve a model", "keep expireAfter Never")
     if not at(spec, "disruption.budgets"):
         yield broken(pool, "may replace a tenth of its nodes at once", "keep the disruption budgets")
+
+
+def _hours(duration: object) -> float:
+    """Hours of a duration such as `480h`; without end for anything else."""
+    text = str(duration)
+    return float(text[:-1]) if text.endswith("h") and text[:-1].isdigit() else inf
 
 
 def _class_findings(item: Manifest, *, settled: bool) -> Iterator[Finding]:
