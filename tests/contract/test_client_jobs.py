@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import subprocess
 import sys
 import tomllib
@@ -15,7 +16,7 @@ import pytest
 
 from charts import environment_objects
 from modelyard.k8s import BenchJob, ClientPrograms, SmokeJob
-from modelyard.k8s.client_jobs import LLMETER, MOUNT_PATH, OPENAI, START_SCRIPT
+from modelyard.k8s.client_jobs import BOTO3, LLMETER, MOUNT_PATH, OPENAI, START_SCRIPT
 from modelyard.spec import Environment
 from tests.contract.conftest import ROOT, Tree
 from tests.contract.fake_openai import KEY, serving
@@ -82,7 +83,6 @@ def test_a_job_finds_its_program_and_its_name(each: Tree) -> None:
         found = programs[program["configMap"]["name"]]
         assert found["immutable"] is True
         assert {item["key"] for item in program["configMap"]["items"]} == set(found["data"])
-        assert "${" not in json.dumps([job, found])  # Flux would take it for a variable
 
 
 def admits(peer: dict[str, Any], namespace: str, pod: dict[str, str]) -> bool:
@@ -126,7 +126,7 @@ def test_where_callers_are_named_the_jobs_of_other_models_are_not_among_them() -
 
 def test_a_job_reaches_names_the_package_index_and_servers_alone(each: Tree) -> None:
     policy = each.only("NetworkPolicy", "endpoint-checks")["spec"]
-    dns, index, models = policy["egress"]
+    dns, index, models, *agent = policy["egress"]
     for job in jobs(each):
         assert policy["podSelector"]["matchLabels"].items() <= labels(job).items()
     assert {port["port"] for port in dns["ports"]} == {53}
@@ -138,6 +138,49 @@ def test_a_job_reaches_names_the_package_index_and_servers_alone(each: Tree) -> 
     assert {server["metadata"]["name"] for server in servers(each)} <= chosen
     assert not chosen & {job["metadata"]["name"] for job in each.of("Job")}
     assert [port["port"] for port in models["ports"]] == ["http"]
+    # Where Flux delivers they write reports: S3 is behind 443 as the package index is, its credentials come from the node.
+    identity = {
+        "to": [{"ipBlock": {"cidr": "169.254.170.23/32"}}],
+        "ports": [{"port": 80, "protocol": "TCP"}],
+    }
+    assert agent == ([identity] if reporting(each) else [])
+
+
+def reporting(tree: Tree) -> bool:
+    """Whether Flux delivers: it alone fills in the bucket of the reports."""
+    return not any(item["kind"] == "Application" for item in tree.objects)
+
+
+def test_where_flux_delivers_the_jobs_share_an_account_and_are_told_where_reports_go(each: Tree) -> None:
+    accounts = [item for item in each.of("ServiceAccount") if item["metadata"]["name"] == "endpoint-checks"]
+    assert [account["automountServiceAccountToken"] for account in accounts] == [False] * reporting(each)
+    for job in jobs(each):
+        pod, env = job["spec"]["template"]["spec"], {e["name"]: e for e in container(job)["env"]}
+        assert pod["automountServiceAccountToken"] is False
+        if not reporting(each):
+            assert pod["serviceAccountName"] == job["metadata"]["labels"]["app.kubernetes.io/instance"]
+            assert not env.keys() & {"REPORTS", "REPORTS_REGION", "JOB_NAME", "POD_NAME"}
+            assert BOTO3 not in value(job, "PACKAGES")
+            continue
+        assert pod["serviceAccountName"] == "endpoint-checks"
+        assert accounts[0]["metadata"]["namespace"] == job["metadata"]["namespace"]
+        assert env["REPORTS"]["value"] == "${modelyard_check_reports}"
+        assert env["REPORTS_REGION"]["value"] == "us-east-2"
+        assert {
+            name: env[name]["valueFrom"]["fieldRef"]["fieldPath"] for name in ("JOB_NAME", "POD_NAME")
+        } == {
+            "JOB_NAME": "metadata.labels['batch.kubernetes.io/job-name']",
+            "POD_NAME": "metadata.name",
+        }
+        assert BOTO3 in value(job, "PACKAGES").split()
+
+
+def test_nothing_else_in_the_checks_is_taken_for_a_variable_of_flux(each: Tree) -> None:
+    """Flux refuses a folder in which a variable stands that nobody defines."""
+    texts = [path.read_text(encoding="utf-8") for path in (each.folder / "checks").rglob("*.yaml")]
+
+    found = [variable for text in texts for variable in re.findall(r"\$\{[^}]*\}?|\$\$", text)]
+    assert found == ["${modelyard_check_reports}"] * (len(jobs(each)) if reporting(each) else 0)
 
 
 def test_argo_runs_them_after_the_synchronisation_and_flux_after_the_models(tree: Any) -> None:
@@ -147,6 +190,8 @@ def test_argo_runs_them_after_the_synchronisation_and_flux_after_the_models(tree
     for job in jobs(tree("prod")):
         assert not any(key.startswith("argocd") for key in job["metadata"]["annotations"])
         assert "ttlSecondsAfterFinished" not in job["spec"]  # Flux would make it again
+        # Another bucket is another environment variable, which a Job cannot be given.
+        assert job["metadata"]["annotations"]["kustomize.toolkit.fluxcd.io/force"] == "enabled"
 
 
 def test_another_server_is_another_job() -> None:
@@ -192,7 +237,7 @@ def test_a_model_that_may_have_no_replica_is_not_asked() -> None:
 def test_jobs_install_what_the_tests_run_with() -> None:
     document = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))
 
-    assert {OPENAI, *LLMETER} <= set(document["dependency-groups"]["dev"])
+    assert {OPENAI, *LLMETER, BOTO3} <= set(document["dependency-groups"]["dev"])
 
 
 @pytest.fixture

@@ -29,6 +29,7 @@ class ModelNamespace(Construct):
         *,
         name: str,
         checks: bool = False,  # let jobs ask the models
+        reports: bool = False,  # and write what they find to S3
     ) -> None:
         super().__init__(scope, construct_id)
         manifest(
@@ -57,7 +58,7 @@ class ModelNamespace(Construct):
                 {
                     "podSelector": {"matchLabels": {"app.kubernetes.io/component": ENDPOINT_CHECK}},
                     "policyTypes": ["Egress"],
-                    "egress": check_egress(),
+                    "egress": check_egress(reports=reports),
                 },
             )
         for class_name, value, policy, what in (

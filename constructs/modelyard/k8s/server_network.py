@@ -41,10 +41,7 @@ def server_policy(plan: ModelPlan, environment: Environment) -> dict[str, Any]:
     if plan.traced and environment.monitoring.otlp_endpoint:
         egress.append(_collector(environment.monitoring.otlp_endpoint))
     if plan.model.cache_strategy == "s3-stream":  # S3 has no fixed addresses
-        egress += [
-            {"ports": [{"port": 443, "protocol": "TCP"}]},
-            {"to": [{"ipBlock": {"cidr": _POD_IDENTITY}}], "ports": [{"port": 80, "protocol": "TCP"}]},
-        ]
+        egress += [{"ports": [{"port": 443, "protocol": "TCP"}]}, _credentials()]
     return {
         "podSelector": {"matchLabels": _all_pods(plan)},
         "policyTypes": ["Ingress", "Egress"],
@@ -130,13 +127,22 @@ def check_labels(model: str) -> dict[str, str]:
     return {"app.kubernetes.io/component": ENDPOINT_CHECK, "app.kubernetes.io/instance": model}
 
 
-def check_egress() -> list[dict[str, Any]]:
-    """Egress of those jobs: names, the package index, which has no fixed address, and the models beside them."""
+def check_egress(*, reports: bool) -> list[dict[str, Any]]:
+    """Egress of those jobs: names, the package index, which has no fixed address, and the models beside them.
+
+    With `reports` also S3, which has no fixed address either, and the credentials for it.
+    """
     return [
         name_resolution(),
         {"ports": [{"port": 443, "protocol": "TCP"}]},
         to_models(),
+        *([_credentials()] if reports else []),
     ]
+
+
+def _credentials() -> dict[str, Any]:
+    """An egress rule to the agent of EKS Pod Identity."""
+    return {"to": [{"ipBlock": {"cidr": _POD_IDENTITY}}], "ports": [{"port": 80, "protocol": "TCP"}]}
 
 
 def to_models() -> dict[str, Any]:
