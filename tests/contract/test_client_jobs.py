@@ -8,6 +8,7 @@ import re
 import subprocess
 import sys
 import tomllib
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
 
@@ -20,6 +21,7 @@ from modelyard.k8s.client_jobs import BOTO3, LLMETER, MOUNT_PATH, OPENAI, START_
 from modelyard.spec import Environment
 from tests.contract.conftest import ROOT, Tree
 from tests.contract.fake_openai import KEY, serving
+from tests.contract.fake_s3 import FakeS3, storing
 from tests.contract.test_joins import labels_of, servers, workloads
 from tests.unit.given import a_model, a_plan, an_environment
 
@@ -252,7 +254,8 @@ def unpacked(tmp_path: Path) -> Any:
             file.write_text(objects["ConfigMap"]["data"][item["key"]])
         env = {e["name"]: e.get("value", KEY) for e in container(job)["env"]}
         assert env["PYTHONPATH"] == MOUNT_PATH
-        return {**env, "PATH": os.environ["PATH"], "PYTHONPATH": str(tmp_path), "PACKAGES": "", "WAIT": "5"}
+        here = {"PATH": os.environ["PATH"], "PYTHONPATH": str(tmp_path), "PACKAGES": "", "WAIT": "5"}
+        return {**env, **here, "REPORTS": ""}
 
     return unpack
 
@@ -296,3 +299,93 @@ def test_the_job_runs_as_it_is_rendered(broken: str, code: int, unpacked: Any) -
     assert container(objects["Job"])["command"][2] == START_SCRIPT
     assert run.returncode == code, run.stdout + run.stderr
     assert json.loads(run.stdout.splitlines()[-1])["passed"] is (code == 0)
+
+
+IN_THE_CLUSTER = {"JOB_NAME": "qwen-smoke-1", "POD_NAME": "qwen-smoke-1-abcde", "REPORTS": "reports"}
+"""What the API server and Flux fill in."""
+KEY_OF_THE_REPORT = "reports/qwen-smoke-1/qwen-smoke-1-abcde.json"
+
+
+def run_job(
+    unpacked: Any, objects: dict[str, dict[str, Any]], url: str, s3: FakeS3, **variables: str
+) -> subprocess.CompletedProcess[str]:
+    env = {**unpacked(objects), **IN_THE_CLUSTER, **s3.variables, "URL": url, **variables}
+    return subprocess.run(
+        [sys.executable, *container(objects["Job"])["command"][1:]],
+        env=env,
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+
+
+def tiny(kind: type[SmokeJob | BenchJob], *, delivery: str = "flux") -> dict[str, dict[str, Any]]:
+    """The job of a model that promises what the fake endpoint keeps."""
+    model = {"uri": "hf://Qwen/Qwen3-32B-FP8", "servedNames": ["tiny", "acme/tiny"]}
+    return job_of(
+        kind, delivery=delivery, model=model, engine={"maxModelLen": 512}, access={"apiKey": "clients"}
+    )
+
+
+@pytest.mark.parametrize(("broken", "failing"), [("", []), ("cut off", ["streaming"])])
+def test_the_smoke_job_reports_what_it_found(broken: str, failing: list[str], unpacked: Any) -> None:
+    with serving(broken=broken) as server, storing() as s3:
+        run = run_job(unpacked, tiny(SmokeJob), server.url, s3)
+
+    assert run.returncode == bool(failing), run.stdout + run.stderr
+    report = s3.objects[KEY_OF_THE_REPORT]
+    assert report.items() >= json.loads(run.stdout.splitlines()[-1]).items()
+    assert (report["kind"], report["model"], report["passed"]) == ("Smoke", "qwen", not failing)
+    assert [c["name"] for c in report["checks"] if c["outcome"] == "failed"] == failing
+    assert (report["job"], report["pod"]) == ("qwen-smoke-1", "qwen-smoke-1-abcde")
+    assert datetime.now(UTC) - datetime.fromisoformat(report["time"]) < timedelta(minutes=5)
+
+
+def test_the_bench_job_reports_what_it_measured(unpacked: Any) -> None:
+    settings = json.loads(value(tiny(BenchJob)["Job"], "SETTINGS"))
+    settings["workload"]["requests"] = 2
+    settings["bounds"] = {"1": 1000.0}
+
+    with serving() as server, storing() as s3:
+        run = run_job(unpacked, tiny(BenchJob), server.url, s3, SETTINGS=json.dumps(settings))
+
+    assert run.returncode == 0, run.stdout + run.stderr
+    report = s3.objects[KEY_OF_THE_REPORT]
+    assert (report["kind"], report["passed"]) == ("Bench", True)
+    assert report["verdict"].startswith("ok: ")
+
+
+@pytest.mark.parametrize("kind", [SmokeJob, BenchJob])
+def test_a_model_that_nobody_reaches_is_reported_as_failed(
+    kind: type[SmokeJob | BenchJob], unpacked: Any
+) -> None:
+    with storing() as s3:
+        run = run_job(unpacked, tiny(kind), "http://127.0.0.1:1/v1", s3, WAIT="0")
+
+    assert run.returncode == 1
+    report = s3.objects[KEY_OF_THE_REPORT]
+    assert report["passed"] is False
+    assert "does not answer" in json.dumps(report)
+
+
+@pytest.mark.parametrize(("broken", "code"), [("", 0), ("cut off", 1)])
+def test_a_report_that_cannot_be_put_is_one_line_and_no_verdict(
+    broken: str, code: int, unpacked: Any
+) -> None:
+    with serving(broken=broken) as server, storing(refuses=True) as s3:
+        run = run_job(unpacked, tiny(SmokeJob), server.url, s3)
+
+    assert s3.asked
+    assert run.returncode == code
+    (line,) = run.stderr.splitlines()
+    assert line.startswith("the report did not reach the bucket reports: AccessDenied: ")
+    assert json.loads(run.stdout.splitlines()[-1])["passed"] is (code == 0)
+
+
+def test_without_flux_nothing_is_put_anywhere(unpacked: Any) -> None:
+    with serving() as server, storing() as s3:
+        objects = tiny(SmokeJob, delivery="none")
+        assert "REPORTS" not in {e["name"] for e in container(objects["Job"])["env"]}
+        run = run_job(unpacked, objects, server.url, s3, REPORTS="")
+
+    assert (run.returncode, run.stderr, s3.asked) == (0, "", [])
