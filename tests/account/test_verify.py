@@ -48,7 +48,7 @@ class Cluster:
 
     def report(self, pod: str, *failing: str) -> None:
         """The smoke test of one pod, in which the checks `failing` failed."""
-        checks = [{"name": name, "outcome": "failed", "reason": "HTTP 500"} for name in failing]
+        checks = [{"name": name, "outcome": "failed", "reason": "HTTP 500 [/x]"} for name in failing]
         document = {"kind": "Smoke", "passed": not failing, "checks": checks, "time": f"{self.now:09.0f}"}
         self.s3.put_object(Bucket=REPORTS, Key=f"{self.job}/{pod}.json", Body=json.dumps(document))
 
@@ -122,6 +122,7 @@ def test_a_model_that_answered(project: Project, cluster: Cluster) -> None:
         "seen": "1 of 1 models answered",
         "problems": [],
         "pending": [],
+        "look": [],
     }
 
 
@@ -148,8 +149,10 @@ def test_a_model_that_failed_in_every_attempt(project: Project, cluster: Cluster
     assert (answer.code, last(answer)) == (1, "1 check failed: 0 of 1 models answered")
     assert (code, document["outcome"], document["passed"]) == (1, "failed", False)
     assert check["problems"] == [
-        f"qwen: every attempt of {cluster.job} failed, the last with chat: HTTP 500; streaming: HTTP 500"
+        f"qwen: every attempt of {cluster.job} failed, the last with chat: HTTP 500 [/x]; streaming: HTTP 500 [/x]"
     ]
+    assert check["look"] == [f"kubectl -n models logs job/{cluster.job}"]
+    assert f"Look closer:\n    kubectl -n models logs job/{cluster.job}\n" in answer.out
 
 
 def test_a_model_that_answered_in_the_second_attempt(project: Project, cluster: Cluster) -> None:
@@ -174,7 +177,7 @@ class TestWaiting:
             "lab: waiting, for 150 min at the most",
             f"    qwen: {cluster.job} has not reported",
             "lab: waiting, for 133 min at the most",
-            f"    qwen: 1 of 3 attempts of {cluster.job} failed: chat: HTTP 500",
+            f"    qwen: 1 of 3 attempts of {cluster.job} failed: chat: HTTP 500 [/x]",
         ]
 
     def test_it_ends_when_the_model_has_failed_for_good(self, project: Project, cluster: Cluster) -> None:
@@ -191,9 +194,10 @@ class TestWaiting:
 
         assert (code, document["outcome"]) == (1, "failed")
         assert sum(cluster.pauses) == 120
-        assert check["problems"] == [
-            f"qwen: {cluster.job} has not reported; its log: kubectl -n models logs job/{cluster.job}",
-            "how far Flux is: kubectl -n flux-system get kustomizations",
+        assert check["problems"] == [f"qwen: {cluster.job} has not reported"]
+        assert check["look"] == [
+            "kubectl -n flux-system get kustomizations",
+            f"kubectl -n models logs job/{cluster.job}",
         ]
         assert check["pending"] == []
 

@@ -129,9 +129,10 @@ def test_when_the_time_is_over_what_is_pending_has_failed_and_says_where_to_look
     assert answers[0] == OK
     assert answers[1].outcome == "failed"
     assert answers[1].pending == ()
-    assert answers[1].problems == (
-        "chat: chat-smoke-1a has not reported; its log: kubectl -n models logs job/chat-smoke-1a",
-        "how far Flux is: kubectl -n flux-system get kustomizations",
+    assert answers[1].problems == ("chat: chat-smoke-1a has not reported",)
+    assert answers[1].look == (
+        "kubectl -n flux-system get kustomizations",
+        "kubectl -n models logs job/chat-smoke-1a",
     )
 
 

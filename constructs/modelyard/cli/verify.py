@@ -80,6 +80,7 @@ def verify_command(
                 "seen": each.seen,
                 "problems": list(each.problems),
                 "pending": [str(verdict) for verdict in each.pending],
+                "look": list(each.look),
             }
             for each in answers
         ]
@@ -160,7 +161,11 @@ def _progress(settings: Environment) -> Callable[[Sequence[Answer], float], None
         if lines != said:
             said[:] = lines
             console(stderr=True).print(
-                f"{settings.name}: waiting, for {seconds(round(left))} at the most", *lines, sep="\n    "
+                f"{settings.name}: waiting, for {seconds(round(left))} at the most",
+                *lines,
+                sep="\n    ",
+                soft_wrap=True,
+                markup=False,
             )
 
     return tell
@@ -171,7 +176,7 @@ def _print(settings: Environment, answers: list[Answer]) -> None:
         (
             each.check,
             each.outcome,
-            "; ".join((*each.problems, *(str(verdict) for verdict in each.pending))) or each.seen,
+            "\n".join((*each.problems, *map(str, each.pending))) or each.seen,
         )
         for each in answers
     ]
@@ -179,6 +184,8 @@ def _print(settings: Environment, answers: list[Answer]) -> None:
     out.print(
         table(f"{settings.name} in {settings.account}, {settings.region}", ("check", "outcome", ""), rows)
     )
+    if commands := [command for each in answers for command in each.look]:
+        out.print("Look closer:", *commands, sep="\n    ", end="\n\n", soft_wrap=True, markup=False)
     failed = sum(each.outcome == "failed" for each in answers)
     pending = any(each.outcome == "pending" for each in answers)
     verdict = f"{count(failed, 'check')} failed" if failed else "pending" if pending else "ok"

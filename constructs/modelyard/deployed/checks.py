@@ -24,7 +24,8 @@ _CHANGING: Final = {"CREATING", "UPDATING"}
 class Answer:
     """`problems` is empty where nothing is known to be wrong; `seen` says what was looked at.
 
-    `transient`: the problems may pass by themselves. `pending`: what nobody can say yet.
+    `transient`: the problems may pass by themselves. `pending`: what nobody can say yet. `look`: commands that say more of
+    the problems.
     """
 
     check: str
@@ -32,6 +33,7 @@ class Answer:
     problems: tuple[str, ...]
     transient: bool = False
     pending: tuple[Verdict, ...] = ()
+    look: tuple[str, ...] = ()
 
     @property
     def outcome(self) -> str:
@@ -47,9 +49,9 @@ class Answer:
         """The answer once nobody waits any more: what is pending has failed."""
         if not self.pending:
             return self
-        late = [f"{each}; its log: {each.job.logs}" for each in self.pending]
-        late.append("how far Flux is: kubectl -n flux-system get kustomizations")
-        return replace(self, problems=(*self.problems, *late), pending=())
+        look = ("kubectl -n flux-system get kustomizations", *(each.job.logs for each in self.pending))
+        problems = (*self.problems, *map(str, self.pending))
+        return replace(self, problems=problems, pending=(), look=(*self.look, *look))
 
 
 def stacks(clients: Clients, settings: Environment) -> Answer:
@@ -130,11 +132,13 @@ def models(clients: Clients, settings: Environment, tree: Path) -> Answer:
     s3 = clients("s3")
     verdicts = [verdict(job, _reports(s3, bucket, job)) for job in check_jobs(tree)]
     answered, asked = answering(verdicts)
+    failed = [each for each in verdicts if each.state == "failed"]
     return Answer(
         "models",
         f"{answered} of {asked} models answered" if asked else "no model is asked",
-        tuple(str(each) for each in verdicts if each.state == "failed"),
+        tuple(map(str, failed)),
         pending=tuple(each for each in verdicts if each.state == "pending"),
+        look=tuple(each.job.logs for each in failed),
     )
 
 
