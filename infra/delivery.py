@@ -13,9 +13,15 @@ from infra.metrics import MetricsStack
 from infra.model_cache import HANDED_OVER, ModelCacheStack
 from infra.network import vpc_of
 from modelyard.aws.argo_cd import ManagedArgoCd
+from modelyard.aws.check_reports import CheckReports
 from modelyard.aws.delivery import Delivery
 from modelyard.aws.flux import Flux
-from modelyard.planning.identity import METRICS_VARIABLE, cache_variable
+from modelyard.planning.identity import (
+    CHECKS_ACCOUNT,
+    METRICS_VARIABLE,
+    REPORTS_VARIABLE,
+    cache_variable,
+)
 from modelyard.spec import Environment
 from modelyard.spec.environment import ManagedArgoCd as ManagedArgoCdSettings
 
@@ -46,6 +52,7 @@ class DeliveryStack(EnvironmentStack):
                 reason="functions name their subnets; the VPC's id goes unused",
             )
         )
+        reports = self._reports() if settings.reports_checks else None
         flux = Flux(
             self,
             "Flux",
@@ -60,11 +67,26 @@ class DeliveryStack(EnvironmentStack):
             else None,
             monitoring=settings.monitoring.enabled,
             checks=settings.checks.enabled,
+            check_substitutions={REPORTS_VARIABLE: reports.bucket.bucket_name} if reports else None,
             log_retention_days=settings.cluster.log_retention_days,
             removal_policy=self.removal_policy,
         )
         # The first thing Flux sees is a whole tree.
         flux.release.node.add_dependency(delivery.upload)
+        if reports:  # pods get an identity only if the association is there when they start
+            flux.release.node.add_dependency(reports.association)
+
+    def _reports(self) -> CheckReports:
+        reports = CheckReports(
+            self,
+            "Reports",
+            cluster_name=self.settings.cluster_name,
+            namespace=self.settings.namespace,
+            service_account=CHECKS_ACCOUNT,
+            removal_policy=self.removal_policy,
+        )
+        self.publish("reports", reports.bucket.bucket_name)
+        return reports
 
     def _argo_cd(self, managed: ManagedArgoCdSettings) -> None:
         ManagedArgoCd(

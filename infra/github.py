@@ -8,6 +8,7 @@ from aws_cdk import Duration
 from aws_cdk import aws_iam as iam
 from constructs import Construct
 
+from infra import promotion
 from infra.bootstrap import bootstrap_role_arn
 from infra.environment_stack import EnvironmentStack
 from modelyard.spec import Environment, Pipeline
@@ -37,7 +38,10 @@ class GitHubStack(EnvironmentStack):
             "Deployer",
             role_name=f"modelyard-{settings.name}-github",
             description=f"Workflow of {pipeline.repository} in {settings.name}",
-            max_session_duration=Duration.hours(2),  # a cluster takes a quarter of an hour, a rollout longer
+            # One job deploys and waits for the models, with one session.
+            max_session_duration=Duration.minutes(
+                promotion.DEPLOY_TIMEOUT_MINUTES + promotion.SMOKE_TIMEOUT_MINUTES
+            ),
             assumed_by=iam.WebIdentityPrincipal(
                 provider,
                 conditions={

@@ -124,6 +124,7 @@ class PipelineStack(Stack):
             input=self.source,
             commands=[promotion.smoke(settings.name)],
             role_policy_statements=[iam.PolicyStatement(actions=["sts:AssumeRole"], resources=[lookup])],
+            timeout=Duration.minutes(promotion.SMOKE_TIMEOUT_MINUTES),  # CodeBuild's default is an hour
         )
 
     def _artifacts(self) -> PrivateBucket:

@@ -11,7 +11,7 @@ from typing import Final
 
 from infra.controls.acknowledgement import Acknowledgement, Place, managed, wild
 from infra.controls.options import OPTIONS
-from infra.controls.violation import Violation
+from infra.controls.violation import Checker, Violation
 
 _NODE_POLICIES: Final = managed(
     "AmazonEKSWorkerNodePolicy",
@@ -19,6 +19,11 @@ _NODE_POLICIES: Final = managed(
     "AmazonSSMManagedInstanceCore",
 )
 _UPLOAD: Final = "Delivery/Custom::CDKBucketDeployment*"
+_ACCESS_LOGS: Final[tuple[tuple[Checker, str], ...]] = (
+    ("cdk-nag", "AwsSolutions-S1"),
+    ("checkov", "CKV_AWS_18"),
+    ("cfn-guard", "s3_bucket_logging_enabled_check"),
+)
 _PROVIDER: Final = "Delivery/Flux/Installer/Provider/framework-onEvent"
 
 ENVIRONMENT: Final = (
@@ -201,6 +206,39 @@ ENVIRONMENT: Final = (
         ("s3_bucket_object_lock_enabled_check",),
         "Delivery/Delivery/Tree/*",
         "every file can be rendered again from Git; a lock would keep the bucket of a destroyed environment",
+    ),
+    *(
+        Acknowledgement(
+            checker,
+            (rule,),
+            "Delivery/Reports/Bucket/*",
+            "one role puts reports and does nothing else; what it overwrites stays as a version for 90 days",
+        )
+        for checker, rule in _ACCESS_LOGS
+    ),
+    Acknowledgement(
+        "cfn-guard",
+        ("s3_bucket_default_encryption_kms_check",),
+        "Delivery/Reports/Bucket/*",
+        "encrypted with the key of S3: the lookup role of `cdk bootstrap` reads the reports, and is denied kms:Decrypt",
+    ),
+    Acknowledgement(
+        "cfn-guard",
+        ("s3_event_notifications_enabled_check",),
+        "Delivery/Reports/Bucket/*",
+        "`modelyard verify` asks the bucket as long as it waits; nothing else does",
+    ),
+    Acknowledgement(
+        "cfn-guard",
+        ("s3_bucket_object_lock_enabled_check",),
+        "Delivery/Reports/Bucket/*",
+        "a model can be asked again; a lock would keep the bucket of a destroyed environment",
+    ),
+    Acknowledgement(
+        "cdk-nag",
+        wild("<ReportsBucket95FE29A2.Arn>/*/*.json"),
+        "Delivery/Reports/Role/*",
+        "the reports of one named bucket, by job and pod: Kubernetes makes up the names of pods",
     ),
     Acknowledgement(
         "cdk-nag",

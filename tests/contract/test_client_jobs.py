@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import subprocess
 import sys
 import tomllib
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
 
@@ -15,10 +17,11 @@ import pytest
 
 from charts import environment_objects
 from modelyard.k8s import BenchJob, ClientPrograms, SmokeJob
-from modelyard.k8s.client_jobs import LLMETER, MOUNT_PATH, OPENAI, START_SCRIPT
+from modelyard.k8s.client_jobs import BOTO3, LLMETER, MOUNT_PATH, OPENAI, START_SCRIPT
 from modelyard.spec import Environment
 from tests.contract.conftest import ROOT, Tree
 from tests.contract.fake_openai import KEY, serving
+from tests.contract.fake_s3 import FakeS3, storing
 from tests.contract.test_joins import labels_of, servers, workloads
 from tests.unit.given import a_model, a_plan, an_environment
 
@@ -82,7 +85,6 @@ def test_a_job_finds_its_program_and_its_name(each: Tree) -> None:
         found = programs[program["configMap"]["name"]]
         assert found["immutable"] is True
         assert {item["key"] for item in program["configMap"]["items"]} == set(found["data"])
-        assert "${" not in json.dumps([job, found])  # Flux would take it for a variable
 
 
 def admits(peer: dict[str, Any], namespace: str, pod: dict[str, str]) -> bool:
@@ -126,7 +128,7 @@ def test_where_callers_are_named_the_jobs_of_other_models_are_not_among_them() -
 
 def test_a_job_reaches_names_the_package_index_and_servers_alone(each: Tree) -> None:
     policy = each.only("NetworkPolicy", "endpoint-checks")["spec"]
-    dns, index, models = policy["egress"]
+    dns, index, models, *agent = policy["egress"]
     for job in jobs(each):
         assert policy["podSelector"]["matchLabels"].items() <= labels(job).items()
     assert {port["port"] for port in dns["ports"]} == {53}
@@ -138,6 +140,49 @@ def test_a_job_reaches_names_the_package_index_and_servers_alone(each: Tree) -> 
     assert {server["metadata"]["name"] for server in servers(each)} <= chosen
     assert not chosen & {job["metadata"]["name"] for job in each.of("Job")}
     assert [port["port"] for port in models["ports"]] == ["http"]
+    # Where Flux delivers they write reports: S3 is behind 443 as the package index is, its credentials come from the node.
+    identity = {
+        "to": [{"ipBlock": {"cidr": "169.254.170.23/32"}}],
+        "ports": [{"port": 80, "protocol": "TCP"}],
+    }
+    assert agent == ([identity] if reporting(each) else [])
+
+
+def reporting(tree: Tree) -> bool:
+    """Whether Flux delivers: it alone fills in the bucket of the reports."""
+    return not any(item["kind"] == "Application" for item in tree.objects)
+
+
+def test_where_flux_delivers_the_jobs_share_an_account_and_are_told_where_reports_go(each: Tree) -> None:
+    accounts = [item for item in each.of("ServiceAccount") if item["metadata"]["name"] == "endpoint-checks"]
+    assert [account["automountServiceAccountToken"] for account in accounts] == [False] * reporting(each)
+    for job in jobs(each):
+        pod, env = job["spec"]["template"]["spec"], {e["name"]: e for e in container(job)["env"]}
+        assert pod["automountServiceAccountToken"] is False
+        if not reporting(each):
+            assert pod["serviceAccountName"] == job["metadata"]["labels"]["app.kubernetes.io/instance"]
+            assert not env.keys() & {"REPORTS", "REPORTS_REGION", "JOB_NAME", "POD_NAME"}
+            assert BOTO3 not in value(job, "PACKAGES")
+            continue
+        assert pod["serviceAccountName"] == "endpoint-checks"
+        assert accounts[0]["metadata"]["namespace"] == job["metadata"]["namespace"]
+        assert env["REPORTS"]["value"] == "${modelyard_check_reports}"
+        assert env["REPORTS_REGION"]["value"] == "us-east-2"
+        assert {
+            name: env[name]["valueFrom"]["fieldRef"]["fieldPath"] for name in ("JOB_NAME", "POD_NAME")
+        } == {
+            "JOB_NAME": "metadata.labels['batch.kubernetes.io/job-name']",
+            "POD_NAME": "metadata.name",
+        }
+        assert BOTO3 in value(job, "PACKAGES").split()
+
+
+def test_nothing_else_in_the_checks_is_taken_for_a_variable_of_flux(each: Tree) -> None:
+    """Flux refuses a folder in which a variable stands that nobody defines."""
+    texts = [path.read_text(encoding="utf-8") for path in (each.folder / "checks").rglob("*.yaml")]
+
+    found = [variable for text in texts for variable in re.findall(r"\$\{[^}]*\}?|\$\$", text)]
+    assert found == ["${modelyard_check_reports}"] * (len(jobs(each)) if reporting(each) else 0)
 
 
 def test_argo_runs_them_after_the_synchronisation_and_flux_after_the_models(tree: Any) -> None:
@@ -147,6 +192,8 @@ def test_argo_runs_them_after_the_synchronisation_and_flux_after_the_models(tree
     for job in jobs(tree("prod")):
         assert not any(key.startswith("argocd") for key in job["metadata"]["annotations"])
         assert "ttlSecondsAfterFinished" not in job["spec"]  # Flux would make it again
+        # Another bucket is another environment variable, which a Job cannot be given.
+        assert job["metadata"]["annotations"]["kustomize.toolkit.fluxcd.io/force"] == "enabled"
 
 
 def test_another_server_is_another_job() -> None:
@@ -192,7 +239,7 @@ def test_a_model_that_may_have_no_replica_is_not_asked() -> None:
 def test_jobs_install_what_the_tests_run_with() -> None:
     document = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))
 
-    assert {OPENAI, *LLMETER} <= set(document["dependency-groups"]["dev"])
+    assert {OPENAI, *LLMETER, BOTO3} <= set(document["dependency-groups"]["dev"])
 
 
 @pytest.fixture
@@ -207,7 +254,8 @@ def unpacked(tmp_path: Path) -> Any:
             file.write_text(objects["ConfigMap"]["data"][item["key"]])
         env = {e["name"]: e.get("value", KEY) for e in container(job)["env"]}
         assert env["PYTHONPATH"] == MOUNT_PATH
-        return {**env, "PATH": os.environ["PATH"], "PYTHONPATH": str(tmp_path), "PACKAGES": "", "WAIT": "5"}
+        here = {"PATH": os.environ["PATH"], "PYTHONPATH": str(tmp_path), "PACKAGES": "", "WAIT": "5"}
+        return {**env, **here, "REPORTS": ""}
 
     return unpack
 
@@ -251,3 +299,93 @@ def test_the_job_runs_as_it_is_rendered(broken: str, code: int, unpacked: Any) -
     assert container(objects["Job"])["command"][2] == START_SCRIPT
     assert run.returncode == code, run.stdout + run.stderr
     assert json.loads(run.stdout.splitlines()[-1])["passed"] is (code == 0)
+
+
+IN_THE_CLUSTER = {"JOB_NAME": "qwen-smoke-1", "POD_NAME": "qwen-smoke-1-abcde", "REPORTS": "reports"}
+"""What the API server and Flux fill in."""
+KEY_OF_THE_REPORT = "reports/qwen-smoke-1/qwen-smoke-1-abcde.json"
+
+
+def run_job(
+    unpacked: Any, objects: dict[str, dict[str, Any]], url: str, s3: FakeS3, **variables: str
+) -> subprocess.CompletedProcess[str]:
+    env = {**unpacked(objects), **IN_THE_CLUSTER, **s3.variables, "URL": url, **variables}
+    return subprocess.run(
+        [sys.executable, *container(objects["Job"])["command"][1:]],
+        env=env,
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+
+
+def tiny(kind: type[SmokeJob | BenchJob], *, delivery: str = "flux") -> dict[str, dict[str, Any]]:
+    """The job of a model that promises what the fake endpoint keeps."""
+    model = {"uri": "hf://Qwen/Qwen3-32B-FP8", "servedNames": ["tiny", "acme/tiny"]}
+    return job_of(
+        kind, delivery=delivery, model=model, engine={"maxModelLen": 512}, access={"apiKey": "clients"}
+    )
+
+
+@pytest.mark.parametrize(("broken", "failing"), [("", []), ("cut off", ["streaming"])])
+def test_the_smoke_job_reports_what_it_found(broken: str, failing: list[str], unpacked: Any) -> None:
+    with serving(broken=broken) as server, storing() as s3:
+        run = run_job(unpacked, tiny(SmokeJob), server.url, s3)
+
+    assert run.returncode == bool(failing), run.stdout + run.stderr
+    report = s3.objects[KEY_OF_THE_REPORT]
+    assert report.items() >= json.loads(run.stdout.splitlines()[-1]).items()
+    assert (report["kind"], report["model"], report["passed"]) == ("Smoke", "qwen", not failing)
+    assert [c["name"] for c in report["checks"] if c["outcome"] == "failed"] == failing
+    assert (report["job"], report["pod"]) == ("qwen-smoke-1", "qwen-smoke-1-abcde")
+    assert datetime.now(UTC) - datetime.fromisoformat(report["time"]) < timedelta(minutes=5)
+
+
+def test_the_bench_job_reports_what_it_measured(unpacked: Any) -> None:
+    settings = json.loads(value(tiny(BenchJob)["Job"], "SETTINGS"))
+    settings["workload"]["requests"] = 2
+    settings["bounds"] = {"1": 1000.0}
+
+    with serving() as server, storing() as s3:
+        run = run_job(unpacked, tiny(BenchJob), server.url, s3, SETTINGS=json.dumps(settings))
+
+    assert run.returncode == 0, run.stdout + run.stderr
+    report = s3.objects[KEY_OF_THE_REPORT]
+    assert (report["kind"], report["passed"]) == ("Bench", True)
+    assert report["verdict"].startswith("ok: ")
+
+
+@pytest.mark.parametrize("kind", [SmokeJob, BenchJob])
+def test_a_model_that_nobody_reaches_is_reported_as_failed(
+    kind: type[SmokeJob | BenchJob], unpacked: Any
+) -> None:
+    with storing() as s3:
+        run = run_job(unpacked, tiny(kind), "http://127.0.0.1:1/v1", s3, WAIT="0")
+
+    assert run.returncode == 1
+    report = s3.objects[KEY_OF_THE_REPORT]
+    assert report["passed"] is False
+    assert "does not answer" in json.dumps(report)
+
+
+@pytest.mark.parametrize(("broken", "code"), [("", 0), ("cut off", 1)])
+def test_a_report_that_cannot_be_put_is_one_line_and_no_verdict(
+    broken: str, code: int, unpacked: Any
+) -> None:
+    with serving(broken=broken) as server, storing(refuses=True) as s3:
+        run = run_job(unpacked, tiny(SmokeJob), server.url, s3)
+
+    assert s3.asked
+    assert run.returncode == code
+    (line,) = run.stderr.splitlines()
+    assert line.startswith("the report did not reach the bucket reports: AccessDenied: ")
+    assert json.loads(run.stdout.splitlines()[-1])["passed"] is (code == 0)
+
+
+def test_without_flux_nothing_is_put_anywhere(unpacked: Any) -> None:
+    with serving() as server, storing() as s3:
+        objects = tiny(SmokeJob, delivery="none")
+        assert "REPORTS" not in {e["name"] for e in container(objects["Job"])["env"]}
+        run = run_job(unpacked, objects, server.url, s3, REPORTS="")
+
+    assert (run.returncode, run.stderr, s3.asked) == (0, "", [])

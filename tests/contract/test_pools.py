@@ -137,6 +137,24 @@ def test_auto_mode_has_the_same_pools_in_its_own_words(tree: Callable[[str], Tre
     assert "dcgm-exporter" in releases
 
 
+def test_pods_reach_dns_where_auto_mode_runs_it(tree: Callable[[str], Tree]) -> None:
+    """On the nodes: no pod could be named, and what a policy does not name is closed."""
+
+    def peers(environment: str) -> list[dict[str, Any]]:
+        rules = [
+            rule
+            for policy in tree(environment).of("NetworkPolicy")
+            for rule in policy["spec"].get("egress", ())
+            if {"port": 53, "protocol": "UDP"} in rule.get("ports", ())
+        ]
+        assert len(rules) >= 3
+        return [peer for rule in rules for peer in rule["to"]]
+
+    addresses = {"10.100.0.10/32", "172.20.0.10/32"}
+    assert {peer["ipBlock"]["cidr"] for peer in peers("auto")} == addresses
+    assert all(peer["podSelector"]["matchLabels"] == {"k8s-app": "kube-dns"} for peer in peers("prod"))
+
+
 def test_auto_mode_reads_a_gateways_networks_from_its_service(tree: Callable[[str], Tree]) -> None:
     """The annotation, by which other controllers limit a load balancer, is one that Auto Mode ignores."""
     auto = tree("auto")

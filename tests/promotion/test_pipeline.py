@@ -142,6 +142,30 @@ def test_the_smoke_step_is_the_last_of_its_stage(name: str, assembly: Assembly) 
     assert assembly.commands(f"Smoke{name.capitalize()}") == [promotion.smoke(name)]
 
 
+@pytest.mark.parametrize("name", STAGES)
+def test_the_smoke_step_may_wait_as_long_as_flux_does(name: str, assembly: Assembly) -> None:
+    from modelyard.aws.flux import CHECKS_MINUTES, MODELS_MINUTES
+
+    (stated,) = re.findall(r"^SMOKE_WAIT \?= (\d+)m$", (ROOT / "Makefile").read_text(), flags=re.MULTILINE)
+    granted = MODELS_MINUTES + CHECKS_MINUTES
+
+    assert (int(stated), promotion.SMOKE_WAIT_MINUTES) == (granted, granted)
+    ends = assembly.project(f"Smoke{name.capitalize()}")["TimeoutInMinutes"]
+    assert granted < ends <= 480  # the longest of CodeBuild and of CodePipeline's action
+
+
+def test_the_how_to_says_how_long_everybody_waits() -> None:
+    page = (ROOT / "docs" / "how-to" / "promote-through-a-pipeline.md").read_text(encoding="utf-8")
+    job = promotion.DEPLOY_TIMEOUT_MINUTES + promotion.SMOKE_TIMEOUT_MINUTES
+
+    for what, minutes in {
+        "`make smoke`": promotion.SMOKE_WAIT_MINUTES,
+        "CodeBuild, for `make smoke`": promotion.SMOKE_TIMEOUT_MINUTES,
+        "GitHub's job, and the session of its role": job,
+    }.items():
+        assert f"| {what} | {minutes} min" in page
+
+
 def test_somebody_has_to_agree_before_anything_of_production_changes(assembly: Assembly) -> None:
     approvals = [(stage, order) for stage, action, order in actions(assembly) if action.startswith("Approve")]
     in_production = [order for stage, _, order in actions(assembly) if stage == "Prod"]

@@ -61,6 +61,20 @@ def test_credentials_are_of_the_environment_and_nothing_is_stored() -> None:
     assert "secrets." not in FILE.read_text(encoding="utf-8")
 
 
+def test_a_job_and_its_role_live_as_long_as_a_deploy_and_its_smoke_step_may_take() -> None:
+    minutes = promotion.DEPLOY_TIMEOUT_MINUTES + promotion.SMOKE_TIMEOUT_MINUTES
+
+    assert minutes <= 6 * 60  # where GitHub ends every job
+    for name in stages():
+        assert jobs()[name]["timeout-minutes"] == minutes
+        (session,) = [
+            step["with"]["role-duration-seconds"]
+            for step in jobs()[name]["steps"]
+            if "role-to-assume" in step.get("with", {})
+        ]
+        assert session == minutes * 60
+
+
 def test_runs_wait_for_each_other() -> None:
     assert workflow()["concurrency"] == {"group": "deploy", "cancel-in-progress": False}
 
@@ -88,6 +102,7 @@ def test_the_role_trusts_this_repository_in_this_environment_alone(name: str, tm
     (trust,) = role["AssumeRolePolicyDocument"]["Statement"]
     (allowed,) = role["Policies"][0]["PolicyDocument"]["Statement"]
 
+    assert role["MaxSessionDuration"] == jobs()[name]["timeout-minutes"] * 60
     assert trust["Action"] == "sts:AssumeRoleWithWebIdentity"
     assert trust["Condition"] == {
         "StringEquals": {

@@ -11,19 +11,54 @@ import pytest
 from tests.synth.conftest import Synthesis, environment_file
 
 
-def test_the_bucket_is_versioned_encrypted_and_closed(each: Synthesis) -> None:
-    bucket = each.only("Delivery", "AWS::S3::Bucket")
+def _published(synthesis: Synthesis, key: str) -> str:
+    """Logical id of the resource whose name the stack publishes as `key`."""
+    (value,) = [
+        parameter["Value"]
+        for parameter in synthesis.properties("Delivery", "AWS::SSM::Parameter")
+        if parameter["Name"].endswith(f"/delivery/{key}")
+    ]
+    return str(value["Ref"])
 
-    assert bucket["VersioningConfiguration"] == {"Status": "Enabled"}
-    assert bucket["BucketEncryption"]
-    assert set(bucket["PublicAccessBlockConfiguration"].values()) == {True}
+
+def _association(synthesis: Synthesis, service_account: str) -> dict[str, Any]:
+    (found,) = [
+        each
+        for each in synthesis.properties("Delivery", "AWS::EKS::PodIdentityAssociation")
+        if each["ServiceAccount"] == service_account
+    ]
+    return found
 
 
-def test_the_bucket_is_read_over_tls_only(each: Synthesis) -> None:
-    statements = each.only("Delivery", "AWS::S3::BucketPolicy")["PolicyDocument"]["Statement"]
+def _statements(synthesis: Synthesis, association: dict[str, Any]) -> list[dict[str, Any]]:
+    """What the role of `association` may do."""
+    role = association["RoleArn"]["Fn::GetAtt"][0]
+    (policy,) = [
+        policy
+        for policy in synthesis.properties("Delivery", "AWS::IAM::Policy")
+        if policy["Roles"] == [{"Ref": role}]
+    ]
+    found: list[dict[str, Any]] = policy["PolicyDocument"]["Statement"]
+    return found
 
-    denials = [s["Condition"] for s in statements if s["Effect"] == "Deny"]
-    assert {"Bool": {"aws:SecureTransport": "false"}} in denials
+
+def test_the_buckets_are_versioned_encrypted_and_closed(each: Synthesis) -> None:
+    buckets = each.properties("Delivery", "AWS::S3::Bucket")
+
+    assert len(buckets) == 2
+    for bucket in buckets:
+        assert bucket["VersioningConfiguration"] == {"Status": "Enabled"}
+        assert bucket["BucketEncryption"]
+        assert set(bucket["PublicAccessBlockConfiguration"].values()) == {True}
+
+
+def test_the_buckets_are_reached_over_tls_only(each: Synthesis) -> None:
+    policies = each.properties("Delivery", "AWS::S3::BucketPolicy")
+
+    assert len(policies) == 2
+    for policy in policies:
+        denials = [s["Condition"] for s in policy["PolicyDocument"]["Statement"] if s["Effect"] == "Deny"]
+        assert {"Bool": {"aws:SecureTransport": "false"}} in denials
 
 
 def test_what_is_no_longer_rendered_leaves_the_bucket(each: Synthesis) -> None:
@@ -77,10 +112,8 @@ def test_flux_applies_addons_then_platform_and_monitoring_then_models_then_check
 def test_flux_reads_the_bucket_of_this_stack(each: Synthesis) -> None:
     source = _objects(each)["modelyard"]
 
-    resources = each.templates["Delivery"]["Resources"]
-    (name,) = [n for n, r in resources.items() if r["Type"] == "AWS::S3::Bucket"]
     assert source["kind"] == "Bucket"
-    assert source["spec"]["bucketName"] == f"<{name}>"
+    assert source["spec"]["bucketName"] == f"<{_published(each, 'bucket')}>"
     assert (source["spec"]["provider"], source["spec"]["region"]) == ("aws", "us-east-2")
 
 
@@ -100,6 +133,9 @@ def test_ids_that_only_the_deploy_knows_reach_the_manifests(each: Synthesis) -> 
     for folder in ("platform", "models"):
         substitute = objects[folder]["spec"]["postBuild"]["substitute"]
         assert substitute.keys() == {"modelyard_efs_file_system_id", "modelyard_efs_access_point_id"}
+    assert objects["checks"]["spec"]["postBuild"]["substitute"] == {
+        "modelyard_check_reports": f"<{_published(each, 'reports')}>"
+    }
     assert "postBuild" not in objects["monitoring"]["spec"]  # dashboards have ${variables} of their own
     addons = objects["addons"]["spec"].get("postBuild", {}).get("substitute", {})
     assert set(addons) == ({"modelyard_prometheus_endpoint"} if each.name == "local" else set())
@@ -119,24 +155,65 @@ def test_controllers_that_nothing_needs_are_not_installed(each: Synthesis) -> No
 
 
 def test_flux_may_list_and_read_this_bucket_and_do_nothing_else(each: Synthesis) -> None:
-    association = each.only("Delivery", "AWS::EKS::PodIdentityAssociation")
-    assert (association["Namespace"], association["ServiceAccount"]) == ("flux-system", "source-controller")
+    association = _association(each, "source-controller")
+    assert association["Namespace"] == "flux-system"
 
-    role = association["RoleArn"]["Fn::GetAtt"][0]
-    (policy,) = [p for p in each.properties("Delivery", "AWS::IAM::Policy") if p["Roles"] == [{"Ref": role}]]
-    actions = [statement["Action"] for statement in policy["PolicyDocument"]["Statement"]]
-    assert actions == ["s3:ListBucket", "s3:GetObject"]
+    statements = _statements(each, association)
+    assert [statement["Action"] for statement in statements] == ["s3:ListBucket", "s3:GetObject"]
+    assert _published(each, "bucket") in json.dumps(statements)
+    assert _published(each, "reports") not in json.dumps(statements)
+
+
+def test_the_jobs_may_put_reports_into_a_bucket_of_their_own_and_do_nothing_else(each: Synthesis) -> None:
+    association = _association(each, "endpoint-checks")
+    bucket = _published(each, "reports")
+
+    assert association["Namespace"] == "models"
+    assert bucket != _published(each, "bucket")
+    (statement,) = _statements(each, association)
+    assert statement == {
+        "Action": "s3:PutObject",
+        "Effect": "Allow",
+        "Resource": {"Fn::Join": ["", [{"Fn::GetAtt": [bucket, "Arn"]}, "/*/*.json"]]},
+    }
+
+
+def test_reports_go_and_stay_as_the_tree_does_and_never_expire(each: Synthesis) -> None:
+    resources = each.templates["Delivery"]["Resources"]
+    tree, reports = resources[_published(each, "bucket")], resources[_published(each, "reports")]
+
+    for policy in ("DeletionPolicy", "UpdateReplacePolicy"):
+        assert reports[policy] == tree[policy]
+    # Read by the lookup role of `cdk bootstrap`, which is denied kms:Decrypt.
+    (rule,) = reports["Properties"]["BucketEncryption"]["ServerSideEncryptionConfiguration"]
+    assert rule == {"ServerSideEncryptionByDefault": {"SSEAlgorithm": "AES256"}}
+    for lifecycle in reports["Properties"]["LifecycleConfiguration"]["Rules"]:
+        assert not lifecycle.keys() & {"ExpirationInDays", "ExpirationDate"}
+
+
+def test_no_identity_is_added_for_a_model(each: Synthesis) -> None:
+    accounts = [a["ServiceAccount"] for a in each.properties("Delivery", "AWS::EKS::PodIdentityAssociation")]
+
+    assert sorted(accounts) == ["endpoint-checks", "source-controller"]
+
+
+def test_without_checks_there_are_no_reports(
+    synthesise: Callable[[str, dict[str, Any]], Synthesis],
+) -> None:
+    made = synthesise("dev", environment_file("dev") | {"checks": {"smoke": False}})
+
+    assert len(made.properties("Delivery", "AWS::S3::Bucket")) == 1
+    assert len(made.properties("Delivery", "AWS::EKS::PodIdentityAssociation")) == 1
+    assert "checks" not in _objects(made)
 
 
 def test_flux_starts_with_an_identity_and_a_whole_tree(each: Synthesis) -> None:
     resources = each.templates["Delivery"]["Resources"]
     (release,) = each.resources("Delivery", "Custom::AWSCDK-EKS-HelmChart")
 
-    assert {resources[name]["Type"] for name in release["DependsOn"]} >= {
-        "AWS::EKS::AccessEntry",
-        "AWS::EKS::PodIdentityAssociation",
-        "Custom::CDKBucketDeployment",
-    }
+    before = [resources[name]["Type"] for name in release["DependsOn"]]
+    assert set(before) >= {"AWS::EKS::AccessEntry", "Custom::CDKBucketDeployment"}
+    assert before.count("AWS::EKS::PodIdentityAssociation") == 2  # Flux' own, and that of the checks
 
 
 def test_the_installer_runs_inside_the_network_of_the_cluster(each: Synthesis) -> None:

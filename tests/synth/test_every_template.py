@@ -138,9 +138,11 @@ def test_every_taggable_resource_names_its_environment(each: Synthesis) -> None:
         "AWS::S3::Bucket": "Delivery",
         "AWS::EC2::VPC": "Network",
     }.items():
-        tags = each.only(stack, kind)["Tags"]
-        pairs = tags.items() if isinstance(tags, dict) else [(tag["Key"], tag["Value"]) for tag in tags]
-        assert ("modelyard:environment", each.name) in pairs
+        found = [properties["Tags"] for properties in each.properties(stack, kind)]
+        assert found
+        for tags in found:
+            pairs = tags.items() if isinstance(tags, dict) else [(tag["Key"], tag["Value"]) for tag in tags]
+            assert ("modelyard:environment", each.name) in pairs
 
 
 def template_errors(template: Template) -> list[str]:

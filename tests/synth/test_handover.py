@@ -61,7 +61,8 @@ def test_every_path_that_is_read_is_written(each: Synthesis) -> None:
 
 def test_every_path_that_is_written_is_read(each: Synthesis) -> None:
     read = set().union(*(_read(template) for template in each.templates.values()))
-    read.add(f"/modelyard/{each.name}/delivery/bucket")  # by `modelyard publish`
+    # By `modelyard publish` and `modelyard verify`.
+    read |= {f"/modelyard/{each.name}/delivery/{key}" for key in ("bucket", "reports")}
 
     assert _written(each.templates).keys() - read == set()
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import io
+import json
 from collections.abc import Callable
 from pathlib import Path
 from types import SimpleNamespace
@@ -42,16 +43,31 @@ class Account:
         self.addons: dict[str, dict[str, Any]] = {"vpc-cni": {"status": "ACTIVE"}}
         self.objects: dict[str, bytes] = {"platform/a.yaml": b"kind: A\n"}
         self.tags: dict[str, str] = {}
+        self.parameters = {f"/modelyard/{name}/delivery/{key}": key for key in ("bucket", "reports")}
+        self.reports: dict[str, bytes] = {}
 
     def __call__(self, service: str) -> Any:
-        return {"cloudformation": self._cloudformation, "eks": self._eks, "s3": self._s3}[service]()
+        return {
+            "cloudformation": lambda: SimpleNamespace(
+                get_paginator=_pages(describe_stacks=lambda: {"Stacks": self.stacks})
+            ),
+            "eks": self._eks,
+            "s3": self._s3,
+            "ssm": self._ssm,
+        }[service]()
 
-    def _cloudformation(self) -> Any:
-        resources = [{"ResourceType": "AWS::S3::Bucket", "PhysicalResourceId": "tree"}]
+    def _ssm(self) -> Any:
+        def get_parameter(Name: str) -> dict[str, Any]:
+            if Name not in self.parameters:
+                raise Missing
+            return {"Parameter": {"Value": self.parameters[Name]}}
+
         return SimpleNamespace(
-            get_paginator=_pages(describe_stacks=lambda: {"Stacks": self.stacks}),
-            describe_stack_resources=lambda StackName: {"StackResources": resources},
+            exceptions=SimpleNamespace(ParameterNotFound=Missing), get_parameter=get_parameter
         )
+
+    def report(self, job: str, pod: str, **content: Any) -> None:
+        self.reports[f"{job}/{pod}.json"] = json.dumps(content).encode()
 
     def _eks(self) -> Any:
         def describe_cluster(name: str) -> dict[str, Any]:
@@ -73,13 +89,19 @@ class Account:
         )
 
     def _s3(self) -> Any:
-        def listed(Bucket: str) -> dict[str, Any]:
-            tags = {key: hashlib.md5(body).hexdigest() for key, body in self.objects.items()} | self.tags
-            return {"Contents": [{"Key": key, "ETag": f'"{tag}"'} for key, tag in tags.items()]}
+        buckets = {"bucket": self.objects, "reports": self.reports}
+
+        def listed(Bucket: str, Prefix: str = "") -> dict[str, Any]:
+            tags = {key: hashlib.md5(body).hexdigest() for key, body in buckets[Bucket].items()} | self.tags
+            return {
+                "Contents": [
+                    {"Key": key, "ETag": f'"{tag}"'} for key, tag in tags.items() if key.startswith(Prefix)
+                ]
+            }
 
         return SimpleNamespace(
             get_paginator=_pages(list_objects_v2=listed),
-            get_object=lambda Bucket, Key: {"Body": io.BytesIO(self.objects[Key])},
+            get_object=lambda Bucket, Key: {"Body": io.BytesIO(buckets[Bucket][Key])},
         )
 
 
@@ -105,13 +127,16 @@ def tree(tmp_path: Path) -> Path:
 
 
 def problems(answers: list[Answer]) -> dict[str, tuple[str, ...]]:
-    return {answer.check: answer.problems for answer in answers if not answer.passed}
+    return {answer.check: answer.problems for answer in answers if answer.problems}
+
+
+FROM_OUTSIDE = ["stacks", "cluster", "node groups", "add-ons"]
 
 
 def test_what_stands_as_it_was_deployed_passes(account: Account, settings: Environment, tree: Path) -> None:
     answers = verify(account, settings, tree)
 
-    assert [answer.check for answer in answers] == ["stacks", "cluster", "node groups", "add-ons", "tree"]
+    assert [answer.check for answer in answers] == [*FROM_OUTSIDE, "tree", "models"]
     assert problems(answers) == {}
 
 
@@ -120,7 +145,7 @@ def test_auto_mode_needs_no_node_group(account: Account, tree: Path) -> None:
 
     answers = verify(account, an_environment(cluster={"compute": "auto-mode"}), tree)
 
-    assert [answer.check for answer in answers] == ["stacks", "cluster", "add-ons", "tree"]
+    assert [answer.check for answer in answers] == ["stacks", "cluster", "add-ons", "tree", "models"]
     assert problems(answers) == {}
 
 
@@ -155,6 +180,8 @@ BROKEN: list[tuple[str, Callable[[Account], Any], str]] = [
     ("tree", lambda a: a.objects.update({"platform/a.yaml": b"kind: B\n"}), "differs"),
     ("tree", lambda a: a.objects.clear(), "was not delivered"),
     ("tree", lambda a: a.objects.update(stray=b""), "not rendered any more"),
+    ("tree", lambda a: a.parameters.pop("/modelyard/lab/delivery/bucket"), "has no bucket; deploy it again"),
+    ("models", lambda a: a.parameters.pop("/modelyard/lab/delivery/reports"), "no bucket for reports"),
 ]
 
 
@@ -192,7 +219,7 @@ def test_without_a_cluster_its_parts_are_not_asked_for(
 
     answers = verify(account, settings, tree)
 
-    assert [answer.check for answer in answers] == ["stacks", "cluster", "tree"]
+    assert [answer.check for answer in answers] == ["stacks", "cluster", "tree", "models"]
     assert problems(answers) == {"cluster": ("there is no such cluster",)}
 
 
@@ -211,3 +238,126 @@ def test_where_flux_does_not_read_a_bucket_there_is_none_to_compare(
     none = settings.model_copy(update={"delivery": "none"})
 
     assert problems(verify(account, none, tree)) == {}
+
+
+JOB = """\
+apiVersion: batch/v1
+kind: Job
+metadata:
+  labels:
+    modelyard.dev/model: {model}
+  name: {name}
+  namespace: models
+spec:
+  backoffLimit: {retries}
+"""
+
+
+@pytest.fixture
+def jobs(account: Account, tree: Path) -> Path:
+    """Two jobs ask model `chat`, one asks `embed`; the tree is delivered."""
+    for model, kind, retries in (("chat", "smoke", 2), ("chat", "bench", 0), ("embed", "smoke", 2)):
+        name = f"{model}-{kind}-1a"
+        path = tree / "checks" / model / f"job-{name}.yaml"
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(JOB.format(model=model, name=name, retries=retries))
+        account.objects[str(path.relative_to(tree))] = path.read_bytes()
+    return tree
+
+
+def models_of(account: Account, settings: Environment, tree: Path) -> Answer:
+    return {answer.check: answer for answer in verify(account, settings, tree)}["models"]
+
+
+def test_a_model_has_answered_when_every_job_that_asks_it_has_passed(
+    account: Account, settings: Environment, jobs: Path
+) -> None:
+    nobody = models_of(account, settings, jobs)
+    account.report("chat-smoke-1a", "a", passed=True)
+    account.report("embed-smoke-1a", "a", passed=True)
+    some = models_of(account, settings, jobs)
+    account.report("chat-bench-1a", "a", passed=True)
+    every = models_of(account, settings, jobs)
+
+    assert [each.seen for each in (nobody, some, every)] == [
+        "0 of 2 models answered",
+        "1 of 2 models answered",
+        "2 of 2 models answered",
+    ]
+    assert [each.outcome for each in (nobody, some, every)] == ["pending", "pending", "passed"]
+    assert [str(each) for each in some.pending] == ["chat: chat-bench-1a has not reported"]
+
+
+def test_a_job_has_failed_when_no_attempt_is_left(
+    account: Account, settings: Environment, jobs: Path
+) -> None:
+    failing = {"passed": False, "checks": [{"name": "chat", "outcome": "failed", "reason": "HTTP 500"}]}
+    account.report("embed-smoke-1a", "a", **failing)
+    account.report("embed-smoke-1a", "b", **failing)
+    twice = models_of(account, settings, jobs)
+    account.report("embed-smoke-1a", "c", **failing)
+    thrice = models_of(account, settings, jobs)
+    account.report("embed-smoke-1a", "d", passed=True)
+
+    assert "embed: 2 of 3 attempts of embed-smoke-1a failed: chat: HTTP 500" in map(str, twice.pending)
+    assert (twice.outcome, twice.final) == ("pending", False)
+    assert thrice.problems == ("embed: every attempt of embed-smoke-1a failed, the last with chat: HTTP 500",)
+    assert (thrice.outcome, thrice.final) == ("failed", True)
+    assert not models_of(account, settings, jobs).problems  # asked again, it answered
+
+
+def test_a_job_that_is_never_repeated_has_failed_at_once(
+    account: Account, settings: Environment, jobs: Path
+) -> None:
+    account.report("chat-bench-1a", "a", passed=False, verdict="failed: 3.0% errors at concurrency 1")
+
+    assert models_of(account, settings, jobs).problems == (
+        "chat: every attempt of chat-bench-1a failed, the last with failed: 3.0% errors at concurrency 1",
+    )
+
+
+def test_reports_of_other_jobs_say_nothing(account: Account, settings: Environment, jobs: Path) -> None:
+    """A changed server is another job; the name of one job may begin with that of another."""
+    account.report("chat-smoke-0z", "a", passed=True)
+    account.report("chat-smoke-1a2", "a", passed=True)
+
+    assert models_of(account, settings, jobs).seen == "0 of 2 models answered"
+
+
+@pytest.mark.parametrize("checks", [{"smoke": False}, {}])
+def test_where_no_job_reports_nobody_reads_reports(account: Account, tree: Path, checks: Any) -> None:
+    settings = an_environment(checks=checks)
+    if not checks:
+        settings = settings.model_copy(update={"delivery": "none"})
+
+    assert "models" not in {answer.check for answer in verify(account, settings, tree)}
+
+
+@pytest.mark.parametrize(
+    ("change", "check", "transient"),
+    [
+        (_set(lambda a: a.stacks[0], StackStatus="UPDATE_IN_PROGRESS"), "stacks", True),
+        (_set(lambda a: a.stacks[0], StackStatus="UPDATE_ROLLBACK_IN_PROGRESS"), "stacks", False),
+        (lambda a: a.stacks.pop(0), "stacks", False),
+        (_set(_cluster, status="UPDATING"), "cluster", True),
+        (_set(_cluster, status="FAILED"), "cluster", False),
+        (_set(_cluster, version="1.35"), "cluster", False),
+        (_set(lambda a: a.nodegroups["system"], status="UPDATING"), "node groups", True),
+        (_set(lambda a: a.nodegroups["system"], status="CREATE_FAILED"), "node groups", False),
+        (_set(lambda a: a.addons["vpc-cni"], status="DEGRADED"), "add-ons", True),
+        (lambda a: a.addons.clear(), "add-ons", False),
+        (lambda a: a.objects.clear(), "tree", False),
+    ],
+)
+def test_what_may_pass_by_itself_is_told_from_what_does_not(
+    change: Callable[[Account], None],
+    check: str,
+    transient: bool,
+    account: Account,
+    settings: Environment,
+    tree: Path,
+) -> None:
+    change(account)
+    (failed,) = [answer for answer in verify(account, settings, tree) if answer.problems]
+
+    assert (failed.check, failed.transient, failed.final) == (check, transient, not transient)

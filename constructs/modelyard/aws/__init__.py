@@ -1,6 +1,7 @@
 """CDK constructs for the AWS half: network, cluster, Karpenter, model cache, secrets, metrics, costs and delivery."""
 
 from modelyard.aws.argo_cd import ManagedArgoCd
+from modelyard.aws.check_reports import CheckReports
 from modelyard.aws.cluster import InferenceCluster, TeamAccess
 from modelyard.aws.cost_alarms import CostAlarms
 from modelyard.aws.delivery import Delivery
@@ -15,6 +16,7 @@ from modelyard.aws.secrets import ModelSecrets
 from modelyard.aws.weights_reader import WeightsReader
 
 __all__ = [
+    "CheckReports",
     "CostAlarms",
     "Delivery",
     "ExistingNetwork",

@@ -20,6 +20,12 @@ from modelyard.releases import chart
 NAMESPACE: Final = "flux-system"
 _SOURCE: Final = "modelyard"
 
+MODELS_MINUTES: Final = 90
+"""How long Flux waits for all models to be healthy."""
+
+CHECKS_MINUTES: Final = 60
+"""How long Flux waits for the jobs that ask them."""
+
 # The chart ships its CRDs as templates, so a Bucket in the same release would be unknown to the API server: hooks are
 # sent after the release is ready. Helm's default for hooks is delete-then-create, and deleting a Kustomization deletes
 # every model. `hook-failed` never applies to these kinds; it stands here to displace that default, so that Helm 4
@@ -52,6 +58,7 @@ class Flux(Construct):
         addon_substitutions: Mapping[str, str] | None = None,  # the same for `addons`
         monitoring: bool = True,  # whether the tree has a folder `monitoring`
         checks: bool = False,  # whether the tree has a folder `checks`
+        check_substitutions: Mapping[str, str] | None = None,  # the same for `checks`
         log_retention_days: int = 90,
         removal_policy: RemovalPolicy = RemovalPolicy.RETAIN,  # of the installer's logs
     ) -> None:
@@ -115,6 +122,7 @@ class Flux(Construct):
                 addon_substitutions=addon_substitutions,
                 monitoring=monitoring,
                 checks=checks,
+                check_substitutions=check_substitutions,
             ),
         )
         # Pods get an identity only if the association is there when they start.
@@ -155,6 +163,7 @@ def flux_values(
     addon_substitutions: Mapping[str, str] | None = None,
     monitoring: bool = True,
     checks: bool,
+    check_substitutions: Mapping[str, str] | None = None,
 ) -> dict[str, Any]:
     """Values of the flux2 chart: three controllers, the bucket, and the folders of the tree in their order."""
     objects = [
@@ -162,14 +171,18 @@ def flux_values(
         _kustomization("addons", timeout="15m", substitutions=addon_substitutions),
         _kustomization("platform", after="addons", timeout="10m", substitutions=substitutions),
         # A model of hundreds of gigabytes is downloaded, copied and compiled before it is healthy.
-        _kustomization("models", after="platform", timeout="90m", substitutions=substitutions),
+        _kustomization("models", after="platform", timeout=f"{MODELS_MINUTES}m", substitutions=substitutions),
     ]
     if monitoring:
         # No substitutions: the dashboards are full of Grafana's own ${variables}.
         objects.append(_kustomization("monitoring", after="addons", timeout="10m"))
     if checks:
         # Done when every job is: a failed one is what `flux get kustomization checks` shows.
-        objects.append(_kustomization("checks", after="models", timeout="60m"))
+        objects.append(
+            _kustomization(
+                "checks", after="models", timeout=f"{CHECKS_MINUTES}m", substitutions=check_substitutions
+            )
+        )
     return {
         # Without this an uninstall would delete the definitions, with them every Kustomization, and so every model.
         "crds": {"annotations": {"helm.sh/resource-policy": "keep"}},

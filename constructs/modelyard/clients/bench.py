@@ -9,7 +9,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict
 from typing import Any
 
-from modelyard.clients import report
+from modelyard.clients import outcome, report
 from modelyard.clients.endpoint import Expectations, Target, wait_until_up
 from modelyard.clients.load import Load, Workload, generator
 from modelyard.clients.measurement import BenchResult, Level, Objective
@@ -60,15 +60,17 @@ def settings_json(workload: Workload, bounds: Mapping[int, float], statement: st
 
 
 def main() -> int:
-    """What the job runs: settings from its environment, the page for people, the document last."""
+    """What the job runs: settings from its environment, the page for people, the document last and in the bucket."""
+    expected = Expectations.from_json(os.environ["EXPECTATIONS"])
     target = Target(os.environ["URL"], os.environ.get("API_KEY"), float(os.environ["TIMEOUT"]))
     settings = json.loads(os.environ["SETTINGS"])
     if reason := wait_until_up(target, float(os.environ["WAIT"])):
         print(reason, file=sys.stderr)
+        outcome.publish(report.unreachable(expected.model, target.url, reason))
         return 1
     bounds = {int(level): bound for level, bound in settings["bounds"].items()}
     result = run_bench(
-        Expectations.from_json(os.environ["EXPECTATIONS"]),
+        expected,
         target,
         workload=Workload(**settings["workload"]),
         concurrency=sorted(bounds),
@@ -76,7 +78,9 @@ def main() -> int:
         statement=settings["statement"],
     )
     print(report.markdown(result))
-    print(json.dumps(report.document(result)), flush=True)
+    document = report.document(result)
+    print(json.dumps(document), flush=True)
+    outcome.publish(document)
     return 0 if result.passed else 1
 
 

@@ -39,6 +39,20 @@ def document(result: BenchResult) -> dict[str, Any]:
     }
 
 
+def unreachable(model: str, url: str, reason: str) -> dict[str, Any]:
+    """What stands in place of `document` where no load could be put on."""
+    return {
+        "schemaVersion": SCHEMA_VERSION,
+        "kind": "Bench",
+        "model": model,
+        "url": url,
+        "passed": False,
+        "verdict": f"failed: {reason}",
+        "levels": [],
+        "gates": [],
+    }
+
+
 def verdict(result: BenchResult) -> str:
     """One line: what was reached, or what was not."""
     broken = [gate for gate in result.gates if not gate.passed]

@@ -10,7 +10,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, Literal
 
-from modelyard.clients import checks, embedding_checks
+from modelyard.clients import checks, embedding_checks, outcome
 from modelyard.clients.checks import Check, Failed, Skipped, Subject
 from modelyard.clients.endpoint import Expectations, Target, Task, wait_until_up
 
@@ -117,7 +117,7 @@ def _result(name: str, check: Check, subject: Subject) -> CheckResult:
 
 
 def main() -> int:
-    """What the job runs: settings from its environment, lines for people, the document last."""
+    """What the job runs: settings from its environment, lines for people, the document last and in the bucket."""
     result = run_checks(
         Expectations.from_json(os.environ["EXPECTATIONS"]),
         Target(os.environ["URL"], os.environ.get("API_KEY"), float(os.environ["TIMEOUT"])),
@@ -126,6 +126,7 @@ def main() -> int:
     for each in result.results:
         print(f"{each.outcome:8} {each.name:18} {each.seconds:6.1f} s  {each.reason}", flush=True)
     print(json.dumps(result.as_json()), flush=True)
+    outcome.publish(result.as_json())
     return 0 if result.passed else 1
 
 

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, Final
 
+from modelyard.deployed.models import CheckJob, Report, Verdict, answering, check_jobs, read_report, verdict
 from modelyard.planning.identity import ENVIRONMENT_TAG
 from modelyard.spec import Environment
 
@@ -15,19 +16,42 @@ Clients = Callable[[str], Any]
 """Name of an AWS service to a boto3 client."""
 
 _SETTLED: Final = {"CREATE_COMPLETE", "UPDATE_COMPLETE", "IMPORT_COMPLETE"}
+_SETTLING: Final = {"CREATE_IN_PROGRESS", "UPDATE_IN_PROGRESS", "UPDATE_COMPLETE_CLEANUP_IN_PROGRESS"}
+_CHANGING: Final = {"CREATING", "UPDATING"}
 
 
 @dataclass(frozen=True)
 class Answer:
-    """`problems` is empty where all is as it should be; `seen` says what was looked at."""
+    """`problems` is empty where nothing is known to be wrong; `seen` says what was looked at.
+
+    `transient`: the problems may pass by themselves. `pending`: what nobody can say yet. `look`: commands that say more of
+    the problems.
+    """
 
     check: str
     seen: str
     problems: tuple[str, ...]
+    transient: bool = False
+    pending: tuple[Verdict, ...] = ()
+    look: tuple[str, ...] = ()
 
     @property
-    def passed(self) -> bool:
-        return not self.problems
+    def outcome(self) -> str:
+        """`passed`, `failed` or, where nothing is wrong and something is not known yet, `pending`."""
+        return "failed" if self.problems else "pending" if self.pending else "passed"
+
+    @property
+    def final(self) -> bool:
+        """Whether it has failed for good."""
+        return bool(self.problems) and not self.transient
+
+    def overdue(self) -> Answer:
+        """The answer once nobody waits any more: what is pending has failed."""
+        if not self.pending:
+            return self
+        look = ("kubectl -n flux-system get kustomizations", *(each.job.logs for each in self.pending))
+        problems = (*self.problems, *map(str, self.pending))
+        return replace(self, problems=problems, pending=(), look=(*self.look, *look))
 
 
 def stacks(clients: Clients, settings: Environment) -> Answer:
@@ -41,8 +65,10 @@ def stacks(clients: Clients, settings: Environment) -> Answer:
     needed = ["network", "cluster", *(["delivery"] if settings.delivery != "none" else [])]
     missing = [name for name in needed if f"modelyard-{settings.name}-{name}" not in found]
     problems = [f"no stack modelyard-{settings.name}-{name}" for name in missing]
-    problems += [f"{name} is {status}" for name, status in sorted(found.items()) if status not in _SETTLED]
-    return Answer("stacks", f"{len(found)} stacks", tuple(problems))
+    unsettled = {name: status for name, status in sorted(found.items()) if status not in _SETTLED}
+    problems += [f"{name} is {status}" for name, status in unsettled.items()]
+    transient = not missing and set(unsettled.values()) <= _SETTLING
+    return Answer("stacks", f"{len(found)} stacks", tuple(problems), transient)
 
 
 def cluster(clients: Clients, settings: Environment) -> Answer:
@@ -58,47 +84,78 @@ def cluster(clients: Clients, settings: Environment) -> Answer:
     if public and not settings.cluster.public_access_cidrs:
         problems.append("its API server is public; the file says it is private")
     problems += _issues(found)
-    return Answer("cluster", f"{settings.cluster_name}, Kubernetes {found['version']}", tuple(problems))
+    seen = f"{settings.cluster_name}, Kubernetes {found['version']}"
+    return Answer("cluster", seen, tuple(problems), found["status"] in _CHANGING)
 
 
 def node_groups(clients: Clients, settings: Environment) -> Answer:
     eks = clients("eks")
     names = _all(eks, "list_nodegroups", "nodegroups", settings)
-    problems = [] if names else ["there is none: nothing could run Karpenter"]
-    for name in names:
-        found = eks.describe_nodegroup(clusterName=settings.cluster_name, nodegroupName=name)["nodegroup"]
-        problems += _ailments(name, found)
-    return Answer("node groups", ", ".join(names), tuple(problems))
+    found = {
+        name: eks.describe_nodegroup(clusterName=settings.cluster_name, nodegroupName=name)["nodegroup"]
+        for name in names
+    }
+    return _parts("node groups", ", ".join(names), found, "there is none: nothing could run Karpenter")
 
 
 def addons(clients: Clients, settings: Environment) -> Answer:
     eks = clients("eks")
     names = _all(eks, "list_addons", "addons", settings)
-    problems = [] if names else ["there is none: nodes could not become ready"]
-    for name in names:
-        found = eks.describe_addon(clusterName=settings.cluster_name, addonName=name)["addon"]
-        problems += _ailments(name, found)
-    return Answer("add-ons", f"{len(names)} add-ons", tuple(problems))
+    found = {
+        name: eks.describe_addon(clusterName=settings.cluster_name, addonName=name)["addon"] for name in names
+    }
+    return _parts("add-ons", f"{len(names)} add-ons", found, "there is none: nodes could not become ready")
 
 
 def delivered(clients: Clients, settings: Environment, tree: Path) -> Answer:
     """Whether the bucket that Flux reads holds `tree`, file by file."""
-    resources = clients("cloudformation").describe_stack_resources(
-        StackName=f"modelyard-{settings.name}-delivery"
-    )["StackResources"]
-    buckets = [each["PhysicalResourceId"] for each in resources if each["ResourceType"] == "AWS::S3::Bucket"]
-    if len(buckets) != 1:
-        return Answer("tree", "", (f"the delivery stack has {len(buckets)} buckets",))
+    bucket = _handed_over(clients, settings, "bucket")
+    if bucket is None:
+        return Answer("tree", "", ("the delivery stack has no bucket; deploy it again",))
     s3 = clients("s3")
-    pages = s3.get_paginator("list_objects_v2").paginate(Bucket=buckets[0])
+    pages = s3.get_paginator("list_objects_v2").paginate(Bucket=bucket)
     there = {item["Key"]: item["ETag"].strip('"') for page in pages for item in page.get("Contents", [])}
     here = {
         str(path.relative_to(tree)): path.read_bytes() for path in sorted(tree.rglob("*")) if path.is_file()
     }
     problems = list(
-        _differences(here, there, lambda key: s3.get_object(Bucket=buckets[0], Key=key)["Body"].read())
+        _differences(here, there, lambda key: s3.get_object(Bucket=bucket, Key=key)["Body"].read())
     )
-    return Answer("tree", f"{len(here)} files in {buckets[0]}", tuple(problems))
+    return Answer("tree", f"{len(here)} files in {bucket}", tuple(problems))
+
+
+def models(clients: Clients, settings: Environment, tree: Path) -> Answer:
+    """Whether every model that the tree's jobs ask has answered, by what these jobs have reported."""
+    bucket = _handed_over(clients, settings, "reports")
+    if bucket is None:
+        return Answer("models", "", ("the delivery stack has no bucket for reports; deploy it again",))
+    s3 = clients("s3")
+    verdicts = [verdict(job, _reports(s3, bucket, job)) for job in check_jobs(tree)]
+    answered, asked = answering(verdicts)
+    failed = [each for each in verdicts if each.state == "failed"]
+    return Answer(
+        "models",
+        f"{answered} of {asked} models answered" if asked else "no model is asked",
+        tuple(map(str, failed)),
+        pending=tuple(each for each in verdicts if each.state == "pending"),
+        look=tuple(each.job.logs for each in failed),
+    )
+
+
+def _reports(s3: Any, bucket: str, job: CheckJob) -> list[Report]:
+    pages = s3.get_paginator("list_objects_v2").paginate(Bucket=bucket, Prefix=f"{job.name}/")
+    keys = [item["Key"] for page in pages for item in page.get("Contents", [])]
+    return [read_report(key, s3.get_object(Bucket=bucket, Key=key)["Body"].read()) for key in keys]
+
+
+def _handed_over(clients: Clients, settings: Environment, key: str) -> str | None:
+    """What the delivery stack has published under `key`; None where it has not."""
+    ssm = clients("ssm")
+    try:
+        answer = ssm.get_parameter(Name=f"/modelyard/{settings.name}/delivery/{key}")
+    except ssm.exceptions.ParameterNotFound:
+        return None
+    return str(answer["Parameter"]["Value"])
 
 
 def _differences(
@@ -123,6 +180,13 @@ def _all(eks: Any, operation: str, key: str, settings: Environment) -> list[str]
     return sorted(name for page in pages for name in page[key])
 
 
+def _parts(check: str, seen: str, found: Mapping[str, Mapping[str, Any]], none: str) -> Answer:
+    """The answer over parts of the cluster by name; EKS looks after those that did not fail for good."""
+    problems = [problem for name, part in found.items() for problem in _ailments(name, part)]
+    mending = all(part["status"] in {"ACTIVE", "DEGRADED", *_CHANGING} for part in found.values())
+    return Answer(check, seen, tuple(problems) if found else (none,), bool(found) and mending)
+
+
 def _ailments(name: str, found: Mapping[str, Any]) -> list[str]:
     """What EKS says against a part of the cluster."""
     inactive = [] if found["status"] == "ACTIVE" else [f"{name} is {found['status']}"]
@@ -143,4 +207,6 @@ def verify(clients: Clients, settings: Environment, tree: Path) -> list[Answer]:
         answers.append(addons(clients, settings))
     if settings.delivery == "flux" and not any("delivery" in problem for problem in answers[0].problems):
         answers.append(delivered(clients, settings, tree))
+        if settings.reports_checks:
+            answers.append(models(clients, settings, tree))
     return answers

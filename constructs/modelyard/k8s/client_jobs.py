@@ -26,15 +26,22 @@ from modelyard.k8s.server_pod import server_pod
 from modelyard.k8s.weights import PYTHON_IMAGE, digest
 from modelyard.planning import ModelPlan
 from modelyard.planning import throughput as planned
-from modelyard.planning.identity import service_account
+from modelyard.planning.identity import CHECKS_ACCOUNT, REPORTS_VARIABLE, service_account
 from modelyard.spec import Environment
 
 MOUNT_PATH: Final = "/checks"
 _REQUEST_SECONDS: Final = 120
 _WEEK: Final = 7 * 24 * 3600
 
+# Kubernetes tells a pod its own name, and by a label the name of its Job.
+_NAMES: Final = {
+    "JOB_NAME": "metadata.labels['batch.kubernetes.io/job-name']",
+    "POD_NAME": "metadata.name",
+}
+
 OPENAI: Final = "openai==3.51.0"
 LLMETER: Final = ("llmeter==0.2.0", "httpx==0.28.1")
+BOTO3: Final = "boto3==1.44.5"
 
 # Starts the program that the ConfigMap holds. No `${}`: Flux would take it for a variable of its own.
 START_SCRIPT: Final = """\
@@ -97,7 +104,7 @@ class _ClientJob(Construct):
             "Job",
             api_version="batch/v1",
             kind="Job",
-            annotations={**model_annotations(plan), **_hook(environment)},
+            annotations={**model_annotations(plan), **_handling(environment)},
             spec=spec,
             **common,
         )
@@ -108,10 +115,11 @@ class _ClientJob(Construct):
 
     def _pod(self, plan: ModelPlan, environment: Environment) -> dict[str, Any]:
         sources = program_files(self.modules)
+        reports = environment.reports_checks
         fixed = {
             "EXPECTATIONS": expectations(plan).to_json(),
             "HOME": "/tmp",
-            "PACKAGES": " ".join(self.packages),
+            "PACKAGES": " ".join((*self.packages, *([BOTO3] if reports else []))),
             "PROGRAM": f"modelyard.clients.{self.kind}",
             "PYTHONPATH": MOUNT_PATH,
             "PYTHONUNBUFFERED": "1",
@@ -119,18 +127,28 @@ class _ClientJob(Construct):
             "URL": f"http://{plan.name}.{environment.namespace}/v1",
             "WAIT": str(plan.startup.deadline),
             **self.variables(plan),
+            **(
+                {"REPORTS": f"${{{REPORTS_VARIABLE}}}", "REPORTS_REGION": environment.region}
+                if reports
+                else {}
+            ),
         }
         env: list[dict[str, Any]] = [{"name": name, "value": value} for name, value in sorted(fixed.items())]
         if plan.model.access.api_key:
             reference = {"secretKeyRef": {"name": plan.model.access.api_key, "key": "value"}}
             env.append({"name": "API_KEY", "valueFrom": reference})
+        if reports:
+            env += [
+                {"name": name, "valueFrom": {"fieldRef": {"fieldPath": path}}}
+                for name, path in _NAMES.items()
+            ]
         paths = [{"key": path.replace("/", "."), "path": path} for path in sources]
         return {
             "automountServiceAccountToken": False,
             "enableServiceLinks": False,
             "restartPolicy": "Never",  # every attempt keeps its log
             "securityContext": pod_security_context(),
-            "serviceAccountName": plan.name,
+            "serviceAccountName": CHECKS_ACCOUNT if reports else plan.name,
             "containers": [
                 {
                     "name": self.kind,
@@ -160,7 +178,7 @@ class SmokeJob(_ClientJob):
     """Every check of `modelyard smoke`; it fails where one does."""
 
     kind = "smoke"
-    modules = ("endpoint", "checks", "embedding_checks", "smoke")
+    modules = ("endpoint", "checks", "embedding_checks", "outcome", "smoke")
     packages = (OPENAI,)
     retries = 2
     seconds = 900
@@ -171,7 +189,7 @@ class BenchJob(_ClientJob):
     """The load of `modelyard bench` with its defaults; the page and the document are its log."""
 
     kind = "bench"
-    modules = ("endpoint", "measurement", "load", "report", "bench")
+    modules = ("endpoint", "measurement", "load", "outcome", "report", "bench")
     packages = (OPENAI, *LLMETER)
     retries = 0  # a second run would start with warm caches
     seconds = 3600
@@ -213,8 +231,11 @@ def program_name(kind: str, sources: Mapping[str, str]) -> str:
     return f"{kind}-program-{digest(dict(sources))}"
 
 
-def _hook(environment: Environment) -> dict[str, str]:
-    """Argo CD runs it after each synchronisation, which is successful only then."""
+def _handling(environment: Environment) -> dict[str, str]:
+    """Argo CD runs it after each synchronisation, which is successful only then. Flux makes it anew where its bucket
+    is another one, which it could not change."""
+    if environment.delivery == "flux":
+        return {"kustomize.toolkit.fluxcd.io/force": "enabled"}
     if environment.delivery != "argocd":
         return {}
     return {

@@ -261,5 +261,5 @@ def _policy(environment: Environment, settings: LiteLlm) -> dict[str, Any]:
         "podSelector": {"matchLabels": LITELLM},
         "policyTypes": ["Ingress", "Egress"],
         "ingress": [{"from": callers, "ports": port}],
-        "egress": [name_resolution(), to_models()],
+        "egress": [name_resolution(environment), to_models()],
     }

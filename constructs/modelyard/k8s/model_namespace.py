@@ -10,6 +10,7 @@ from modelyard.k8s.labels import platform_labels
 from modelyard.k8s.manifest import manifest
 from modelyard.k8s.priority import ModelPriorities
 from modelyard.k8s.server_network import ENDPOINT_CHECK, check_egress, name_resolution
+from modelyard.spec import Environment
 
 
 def security_levels(level: str = "restricted") -> dict[str, str]:
@@ -25,10 +26,10 @@ class ModelNamespace(Construct):
         scope: Construct,
         construct_id: str,
         *,
-        name: str,
-        checks: bool = False,  # let jobs ask the models
+        environment: Environment,
     ) -> None:
         super().__init__(scope, construct_id)
+        name = environment.namespace
         manifest(
             self,
             "Namespace",
@@ -45,17 +46,17 @@ class ModelNamespace(Construct):
                 "podSelector": {"matchLabels": {"app.kubernetes.io/component": "weights-fetch"}},
                 "policyTypes": ["Egress"],
                 # The Hub and the package index have no fixed addresses.
-                "egress": [name_resolution(), {"ports": [{"port": 443, "protocol": "TCP"}]}],
+                "egress": [name_resolution(environment), {"ports": [{"port": 443, "protocol": "TCP"}]}],
             },
         )
-        if checks:
+        if environment.checks.enabled:  # let jobs ask the models
             self._policy(
                 name,
                 "endpoint-checks",
                 {
                     "podSelector": {"matchLabels": {"app.kubernetes.io/component": ENDPOINT_CHECK}},
                     "policyTypes": ["Egress"],
-                    "egress": check_egress(),
+                    "egress": check_egress(environment),
                 },
             )
         ModelPriorities(self, "Priorities")

@@ -19,6 +19,9 @@ _NAMESPACE_NAME = "kubernetes.io/metadata.name"
 _SET_NAME = "leaderworkerset.sigs.k8s.io/name"
 # Where EKS Pod Identity hands out credentials (EKS user guide, pod-id-agent-setup).
 _POD_IDENTITY = "169.254.170.23/32"
+# The tenth address of the two ranges of which EKS takes the Services' (EKS API, KubernetesNetworkConfigRequest): in Auto
+# Mode there is no pod that a policy could name (EKS user guide, auto-networking; aws/containers-roadmap#2552).
+_DNS_ADDRESSES = ("10.100.0.10/32", "172.20.0.10/32")
 
 GATEWAYS = "model-gateways"
 """Namespace of the gateways and of their certificates."""
@@ -37,14 +40,11 @@ def server_policy(plan: ModelPlan, environment: Environment) -> dict[str, Any]:
     if plan.role != "both":  # the router calls, and hands out what the picker reads of the replicas
         callers = [*_monitoring(environment), pods_of(namespace, router_labels(plan))]
     together = _together(plan, namespace)
-    egress = [name_resolution(), *({"to": [peer]} for peer in together)]
+    egress = [name_resolution(environment), *({"to": [peer]} for peer in together)]
     if plan.traced and environment.monitoring.otlp_endpoint:
         egress.append(_collector(environment.monitoring.otlp_endpoint))
     if plan.model.cache_strategy == "s3-stream":  # S3 has no fixed addresses
-        egress += [
-            {"ports": [{"port": 443, "protocol": "TCP"}]},
-            {"to": [{"ipBlock": {"cidr": _POD_IDENTITY}}], "ports": [{"port": 80, "protocol": "TCP"}]},
-        ]
+        egress += [{"ports": [{"port": 443, "protocol": "TCP"}]}, _credentials()]
     return {
         "podSelector": {"matchLabels": _all_pods(plan)},
         "policyTypes": ["Ingress", "Egress"],
@@ -84,7 +84,7 @@ def router_policy(plan: ModelPlan, environment: Environment) -> dict[str, Any]:
             }
         ],
         "egress": [
-            name_resolution(),
+            name_resolution(environment),
             {"to": [replicas], "ports": [{"port": PORT_NAME, "protocol": "TCP"}]},
             # The API server, whose address a policy cannot name, tells of pods that come and go.
             {"ports": [{"port": 443, "protocol": "TCP"}]},
@@ -130,13 +130,20 @@ def check_labels(model: str) -> dict[str, str]:
     return {"app.kubernetes.io/component": ENDPOINT_CHECK, "app.kubernetes.io/instance": model}
 
 
-def check_egress() -> list[dict[str, Any]]:
-    """Egress of those jobs: names, the package index, which has no fixed address, and the models beside them."""
+def check_egress(environment: Environment) -> list[dict[str, Any]]:
+    """Egress of those jobs: names, the package index, which has no fixed address, and the models beside them; where they
+    report, also S3, which has no fixed address either, and the credentials for it."""
     return [
-        name_resolution(),
+        name_resolution(environment),
         {"ports": [{"port": 443, "protocol": "TCP"}]},
         to_models(),
+        *([_credentials()] if environment.reports_checks else []),
     ]
+
+
+def _credentials() -> dict[str, Any]:
+    """An egress rule to the agent of EKS Pod Identity."""
+    return {"to": [{"ipBlock": {"cidr": _POD_IDENTITY}}], "ports": [{"port": 80, "protocol": "TCP"}]}
 
 
 def to_models() -> dict[str, Any]:
@@ -147,10 +154,14 @@ def to_models() -> dict[str, Any]:
     }
 
 
-def name_resolution() -> dict[str, Any]:
-    """An egress rule to the cluster's DNS."""
-    peer = pods_of("kube-system", {"k8s-app": "kube-dns"})
-    return {"to": [peer], "ports": [{"port": 53, "protocol": "UDP"}, {"port": 53, "protocol": "TCP"}]}
+def name_resolution(environment: Environment) -> dict[str, Any]:
+    """An egress rule to the cluster's DNS: its pods, or where EKS Auto Mode runs it on the nodes, the Service's address."""
+    peers = (
+        [{"ipBlock": {"cidr": address}} for address in _DNS_ADDRESSES]
+        if environment.cluster.auto_mode
+        else [pods_of("kube-system", {"k8s-app": "kube-dns"})]
+    )
+    return {"to": peers, "ports": [{"port": 53, "protocol": "UDP"}, {"port": 53, "protocol": "TCP"}]}
 
 
 def pods_of(namespace: str, labels: dict[str, str]) -> dict[str, Any]:

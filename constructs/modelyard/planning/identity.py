@@ -11,6 +11,12 @@ from modelyard.spec.environment import Environment
 WEIGHTS_READER: Final = "weights-reader"
 """Service account of model servers that stream weights from S3: one for all, so that one association admits it."""
 
+CHECKS_ACCOUNT: Final = "endpoint-checks"
+"""Service account of the jobs that ask the models: one for all, which may write reports and do nothing else."""
+
+REPORTS_VARIABLE: Final = "modelyard_check_reports"
+"""Name under which the tree asks for the bucket of those reports."""
+
 ENVIRONMENT_TAG: Final = "modelyard:environment"
 """Tag on everything of an environment: its stacks, and the nodes that Karpenter launches. Budgets go by it."""
 

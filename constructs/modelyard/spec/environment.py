@@ -239,6 +239,11 @@ class Environment(Document):
         """Buckets that model servers may stream weights from."""
         return (*((self.weights_bucket,) if self.weights_bucket else ()), *self.cache.read_buckets)
 
+    @property
+    def reports_checks(self) -> bool:
+        """Whether the jobs of `checks` put what they find into a bucket: where Flux runs them."""
+        return self.delivery == "flux" and self.checks.enabled
+
     def team_namespace(self, team: str) -> str:
         """Namespace of a team's own workloads."""
         return self.teams[team].namespace or team

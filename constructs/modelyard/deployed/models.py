@@ -1,0 +1,100 @@
+"""Whether the models answer, by the reports that the jobs of `checks` put into a bucket."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Final, Literal
+
+from ruamel.yaml import YAML
+
+State = Literal["answered", "failed", "pending"]
+Report = Mapping[str, Any]
+_REASONS: Final = 3
+
+
+@dataclass(frozen=True)
+class CheckJob:
+    """A Job of the rendered tree that asks a model; Kubernetes gives it up after `attempts` pods that failed."""
+
+    model: str
+    name: str
+    namespace: str
+    attempts: int
+
+    @property
+    def logs(self) -> str:
+        """The command that shows what it says in the cluster."""
+        return f"kubectl -n {self.namespace} logs job/{self.name}"
+
+
+@dataclass(frozen=True)
+class Verdict:
+    """What the reports of a job say. `pending` is neither of the others: nobody knows yet."""
+
+    job: CheckJob
+    state: State
+    why: str = ""
+
+    def __str__(self) -> str:
+        return f"{self.job.model}: {self.why}"
+
+
+def check_jobs(tree: Path) -> list[CheckJob]:
+    """The Jobs below folder `checks` of a rendered tree."""
+    yaml = YAML(typ="safe", pure=True)
+    found = []
+    for path in sorted((tree / "checks").rglob("job-*.yaml")):
+        job = yaml.load(path.read_text(encoding="utf-8"))
+        metadata = job["metadata"]
+        found.append(
+            CheckJob(
+                model=metadata["labels"]["modelyard.dev/model"],
+                name=metadata["name"],
+                namespace=metadata["namespace"],
+                attempts=job["spec"]["backoffLimit"] + 1,
+            )
+        )
+    return found
+
+
+def verdict(job: CheckJob, reports: Sequence[Report]) -> Verdict:
+    """One attempt that passed is enough, as it is for Kubernetes; a failure counts when no attempt is left."""
+    if any(report["passed"] for report in reports):
+        return Verdict(job, "answered")
+    if not reports:
+        return Verdict(job, "pending", f"{job.name} has not reported")
+    why = _reasons(max(reports, key=lambda report: str(report.get("time", ""))))
+    if len(reports) < job.attempts:
+        return Verdict(
+            job, "pending", f"{len(reports)} of {job.attempts} attempts of {job.name} failed: {why}"
+        )
+    return Verdict(job, "failed", f"every attempt of {job.name} failed, the last with {why}")
+
+
+def read_report(key: str, body: bytes) -> Report:
+    """A report; one that cannot be read says so, and has not passed."""
+    try:
+        report = json.loads(body)
+        if isinstance(report, dict) and isinstance(report["passed"], bool):
+            return report
+    except (ValueError, KeyError):
+        pass
+    return {"passed": False, "verdict": f"{key} is not a report"}
+
+
+def _reasons(report: Report) -> str:
+    """The first checks that failed, or the one sentence of a load test."""
+    failed = [check for check in report.get("checks", []) if check.get("outcome") == "failed"]
+    reasons = [f"{check.get('name')}: {check.get('reason')}" for check in failed[:_REASONS]]
+    if len(failed) > _REASONS:
+        reasons.append(f"and {len(failed) - _REASONS} more")
+    return "; ".join(reasons) or str(report.get("verdict", "it does not say why"))
+
+
+def answering(verdicts: Sequence[Verdict]) -> tuple[int, int]:
+    """How many models answered, in every job that asks them, and how many there are."""
+    models = {each.job.model for each in verdicts}
+    return len(models - {each.job.model for each in verdicts if each.state != "answered"}), len(models)

@@ -1,0 +1,63 @@
+"""S3 on this machine as far as PutObject goes: what was put where, or a refusal."""
+
+from __future__ import annotations
+
+import json
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from typing import Any
+
+
+class FakeS3(ThreadingHTTPServer):
+    daemon_threads = True
+
+    def __init__(self, *, refuses: bool = False) -> None:
+        super().__init__(("127.0.0.1", 0), _Handler)
+        self.refuses = refuses
+        self.asked: list[str] = []
+        self.objects: dict[str, Any] = {}
+
+    @property
+    def variables(self) -> dict[str, str]:
+        """The environment variables with which boto3 comes here."""
+        return {
+            "AWS_ENDPOINT_URL_S3": f"http://127.0.0.1:{self.server_address[1]}",
+            "AWS_ACCESS_KEY_ID": "testing",
+            "AWS_SECRET_ACCESS_KEY": "testing",
+            "AWS_EC2_METADATA_DISABLED": "true",
+        }
+
+
+@contextmanager
+def storing(**options: Any) -> Iterator[FakeS3]:
+    with FakeS3(**options) as server:
+        thread = threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.01})
+        thread.start()
+        try:
+            yield server
+        finally:
+            server.shutdown()
+            thread.join()
+
+
+class _Handler(BaseHTTPRequestHandler):
+    server: FakeS3
+    protocol_version = "HTTP/1.1"  # boto3 asks whether it may go on before it sends a body
+
+    def log_message(self, format: str, *args: Any) -> None:  # noqa: A002 - the base class's name
+        """Say nothing."""
+
+    def do_PUT(self) -> None:
+        body = self.rfile.read(int(self.headers["Content-Length"]))
+        self.server.asked.append(self.path)
+        answer = b""
+        if self.server.refuses:
+            answer = b"<Error><Code>AccessDenied</Code><Message>Access Denied</Message></Error>"
+        else:
+            self.server.objects[self.path.removeprefix("/")] = json.loads(body)
+        self.send_response(403 if self.server.refuses else 200)
+        self.send_header("Content-Length", str(len(answer)))
+        self.end_headers()
+        self.wfile.write(answer)
