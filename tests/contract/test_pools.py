@@ -120,6 +120,9 @@ def test_auto_mode_has_the_same_pools_in_its_own_words(tree: Callable[[str], Tre
         node_class = spec(auto, "NodeClass", name)
         assert node_class["role"] == "modelyard-auto-node"
         assert node_class["networkPolicy"] == "DefaultAllow"
+        # Auto Mode knows nothing of the tag by which the VPC CNI finds subnets for pods.
+        assert node_class["podSubnetSelectorTerms"] == [{"tags": {"modelyard:pods": "modelyard-auto"}}]
+        assert node_class["podSecurityGroupSelectorTerms"] == node_class["securityGroupSelectorTerms"]
         # EKS chooses image, user data and kubelet.
         assert {"amiSelectorTerms", "userData", "kubelet", "metadataOptions", "instanceProfile"}.isdisjoint(
             node_class

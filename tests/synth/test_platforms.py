@@ -191,6 +191,7 @@ def test_pods_get_a_range_of_their_own(platform: Platform) -> None:
         subnet
         for subnet in lustre.properties("Network", "AWS::EC2::Subnet")
         if {"Key": "kubernetes.io/role/cni", "Value": "1"} in subnet["Tags"]
+        and {"Key": "modelyard:pods", "Value": "modelyard-lustre"} in subnet["Tags"]
     ]
 
     assert [subnet["CidrBlock"] for subnet in tagged] == ["100.64.0.0/18", "100.64.64.0/18"]

@@ -11,6 +11,7 @@ from aws_cdk import aws_ec2 as ec2
 from constructs import Construct
 
 from modelyard.aws.audit_log import AuditLog
+from modelyard.planning.identity import POD_SUBNETS_TAG
 
 MOST_ZONES: Final = 3
 
@@ -89,7 +90,7 @@ class InferenceNetwork(Construct):
         for subnet in self.vpc.public_subnets:
             Tags.of(subnet).add("kubernetes.io/role/elb", "1")
         if pod_cidr:
-            self._add_pod_subnets(pod_cidr)
+            self._add_pod_subnets(pod_cidr, cluster_name)
         add_flow_log(self, vpc=self.vpc, log_retention_days=log_retention_days, removal_policy=removal_policy)
         # Free, and the way of image layers and model weights: through a NAT they would cost per gigabyte.
         self.vpc.add_gateway_endpoint("S3", service=ec2.GatewayVpcEndpointAwsService.S3)
@@ -101,9 +102,9 @@ class InferenceNetwork(Construct):
                 cidrs=[cidr, *([pod_cidr] if pod_cidr else [])],
             )
 
-    def _add_pod_subnets(self, cidr: str) -> None:
+    def _add_pod_subnets(self, cidr: str, cluster_name: str) -> None:
         """A subnet for pods beside each private one, with its way out. The VPC CNI finds them by their tag (1.18, subnet
-        discovery); nodes stay where they are."""
+        discovery), node classes of EKS Auto Mode by the cluster's name; nodes stay where they are."""
         block = ec2.CfnVPCCidrBlock(self, "PodRange", vpc_id=self.vpc.vpc_id, cidr_block=cidr)
         quarters = ipaddress.ip_network(cidr).subnets(prefixlen_diff=2)
         for private, quarter in zip(self.vpc.private_subnets, quarters, strict=False):
@@ -117,6 +118,7 @@ class InferenceNetwork(Construct):
                 map_public_ip_on_launch=False,
             )
             Tags.of(subnet).add("kubernetes.io/role/cni", "1")
+            Tags.of(subnet).add(POD_SUBNETS_TAG, cluster_name)
             Tags.of(subnet).add("Name", f"{self.node.path}/{name}")
             subnet.node.add_dependency(block)
             ec2.CfnSubnetRouteTableAssociation(

@@ -11,7 +11,7 @@ from constructs import Construct
 from modelyard.hardware import platform_facts
 from modelyard.k8s.labels import platform_labels
 from modelyard.k8s.manifest import manifest
-from modelyard.planning.identity import ENVIRONMENT_TAG
+from modelyard.planning.identity import ENVIRONMENT_TAG, POD_SUBNETS_TAG
 from modelyard.spec import Environment
 
 _VOLUME = {"volumeType": "gp3", "encrypted": True, "deleteOnTermination": True}
@@ -132,6 +132,10 @@ def _auto_mode(environment: Environment, settings: NodeClass) -> dict[str, Any]:
         # Otherwise NetworkPolicies are accepted and ignored.
         "networkPolicy": "DefaultAllow",
     }
+    if environment.network.pod_cidr:  # the two go together
+        cluster = environment.cluster_name
+        spec["podSubnetSelectorTerms"] = [{"tags": {POD_SUBNETS_TAG: cluster}}]
+        spec["podSecurityGroupSelectorTerms"] = [{"tags": {"aws:eks:cluster-name": cluster}}]
     if settings.interfaces:
         spec["advancedNetworking"] = {"networkInterfaces": list(settings.interfaces)}
     return spec

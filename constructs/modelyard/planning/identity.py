@@ -20,6 +20,9 @@ REPORTS_VARIABLE: Final = "modelyard_check_reports"
 ENVIRONMENT_TAG: Final = "modelyard:environment"
 """Tag on everything of an environment: its stacks, and the nodes that Karpenter launches. Budgets go by it."""
 
+POD_SUBNETS_TAG: Final = "modelyard:pods"
+"""Tag on subnets that are for pods alone; its value is the cluster's name."""
+
 AUTO_MODE_POOLS: Final = ("system", "general-purpose")
 """Pools that EKS Auto Mode keeps by itself: for its own components, and for whatever names no pool."""
 
