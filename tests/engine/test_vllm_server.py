@@ -22,6 +22,7 @@ from tests.engine.live_server import (
     planned,
     probe_path,
     rendered,
+    running,
 )
 from tests.unit.given import a_plan
 
@@ -130,9 +131,22 @@ def test_probes_and_scrapes_stay_out_of_the_log(server: Server) -> None:
     assert "GET /metrics" not in log
 
 
-def test_a_running_stream_ends_whole_and_the_process_within_the_grace(server_to_stop: Server) -> None:
+def test_a_running_stream_ends_whole_and_the_process_within_the_grace(
+    server_to_stop: Server, tmp_path_factory: pytest.TempPathFactory
+) -> None:
     """It stops the server, as the kubelet does after the preStop pause."""
-    server = server_to_stop
+    if stops_in_the_middle(server_to_stop):
+        return
+    # On a busy machine the engine may be through before this process reads the first pieces: once more, from the start.
+    for _ in range(2):
+        with running(PLAN, tmp_path_factory.mktemp("vllm")) as server:  # short: sockets lie below it
+            if stops_in_the_middle(server):
+                return
+    pytest.fail("every stream was over before the signal")
+
+
+def stops_in_the_middle(server: Server) -> bool:
+    """Stop it while it answers: the answer is whole, and the process ends in time. Whether it had still been answering."""
     drain = Drain(requests=PLAN.model.drain)
     stream = server.stream(chat(max_tokens=LONG))
     for _ in range(20):  # the first piece may come before the engine has begun
@@ -146,9 +160,9 @@ def test_a_running_stream_ends_whole_and_the_process_within_the_grace(server_to_
 
     assert reasons(pieces) == ["length"]
     assert last["usage"]["completion_tokens"] == LONG
-    assert "draining in-flight requests count=1" in server.log.read_text(), "it was over before the signal"
     assert code == 0
     assert took < drain.grace - drain.endpoints
+    return "draining in-flight requests count=1" in server.log.read_text()
 
 
 def chat(max_tokens: int) -> dict[str, Any]:
