@@ -318,8 +318,8 @@ def test_a_job_that_is_never_repeated_has_failed_at_once(
 
 def test_reports_of_other_jobs_say_nothing(account: Account, settings: Environment, jobs: Path) -> None:
     """A changed server is another job; the name of one job may begin with that of another."""
-    account.report("chat-smoke-0z", "a", passed=True)
-    account.report("chat-smoke-1a2", "a", passed=True)
+    account.report("embed-smoke-0z", "a", passed=True)
+    account.report("embed-smoke-1a2", "a", passed=True)
 
     assert models_of(account, settings, jobs).seen == "0 of 2 models answered"
 

@@ -36,6 +36,7 @@ PASSED = {"passed": True}
         ([], "pending"),
         ([PASSED], "answered"),
         ([failing("chat")], "pending"),
+        ([failing("chat")] * 2, "pending"),
         ([failing("chat"), PASSED], "answered"),
         ([failing("chat")] * 3, "failed"),
         ([failing("chat")] * 4, "failed"),
