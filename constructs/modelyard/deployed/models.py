@@ -78,10 +78,12 @@ def read_report(key: str, body: bytes) -> Report:
     """A report; one that cannot be read says so, and has not passed."""
     try:
         report = json.loads(body)
-        if isinstance(report, dict) and isinstance(report["passed"], bool):
+    except ValueError:
+        report = None
+    if isinstance(report, dict) and isinstance(report.get("passed"), bool):
+        checks = report.get("checks", [])
+        if isinstance(checks, list) and all(isinstance(check, dict) for check in checks):
             return report
-    except (ValueError, KeyError):
-        pass
     return {"passed": False, "verdict": f"{key} is not a report"}
 
 
