@@ -23,6 +23,7 @@ class CheckJob:
     name: str
     namespace: str
     attempts: int
+    file: str = ""  # in the tree
 
     @property
     def logs(self) -> str:
@@ -55,6 +56,7 @@ def check_jobs(tree: Path) -> list[CheckJob]:
                 name=metadata["name"],
                 namespace=metadata["namespace"],
                 attempts=job["spec"]["backoffLimit"] + 1,
+                file=path.relative_to(tree).as_posix(),
             )
         )
     return found
