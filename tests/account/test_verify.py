@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import time
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -159,6 +160,24 @@ def test_a_model_that_answered_in_the_second_attempt(project: Project, cluster: 
     cluster.report("a", "chat")
     assert last(project.run(*VERIFY)) == "pending: 0 of 1 models answered; 1 job pending"
 
+    cluster.report("b")
+    assert last(project.run(*VERIFY)) == "ok: 1 of 1 models answered"
+
+
+def test_a_model_that_came_back_is_asked_again(project: Project, cluster: Cluster) -> None:
+    """Its job has the name of before, and so have its reports; the bucket of the tree knows that it was gone."""
+    cluster.s3.put_bucket_versioning(Bucket=TREE, VersioningConfiguration={"Status": "Enabled"})
+    file = f"checks/qwen/job-{cluster.job}.yaml"
+    body = (cluster.tree / file).read_bytes()
+    cluster.report("a")
+    cluster.s3.put_object(Bucket=TREE, Key=file, Body=body)  # delivered once more, which is no other job
+    assert last(project.run(*VERIFY)) == "ok: 1 of 1 models answered"
+
+    cluster.s3.delete_object(Bucket=TREE, Key=file)
+    cluster.s3.put_object(Bucket=TREE, Key=file, Body=body)
+    assert last(project.run(*VERIFY)) == "pending: 0 of 1 models answered; 1 job pending"
+
+    time.sleep(1.1)  # S3 tells whole seconds
     cluster.report("b")
     assert last(project.run(*VERIFY)) == "ok: 1 of 1 models answered"
 

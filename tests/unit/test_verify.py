@@ -45,6 +45,8 @@ class Account:
         self.tags: dict[str, str] = {}
         self.parameters = {f"/modelyard/{name}/delivery/{key}": key for key in ("bucket", "reports")}
         self.reports: dict[str, bytes] = {}
+        self.written: dict[str, int] = {}
+        self.deleted: list[tuple[str, int]] = []
 
     def __call__(self, service: str) -> Any:
         return {
@@ -95,12 +97,18 @@ class Account:
             tags = {key: hashlib.md5(body).hexdigest() for key, body in buckets[Bucket].items()} | self.tags
             return {
                 "Contents": [
-                    {"Key": key, "ETag": f'"{tag}"'} for key, tag in tags.items() if key.startswith(Prefix)
+                    {"Key": key, "ETag": f'"{tag}"', "LastModified": self.written.get(key, 1)}
+                    for key, tag in tags.items()
+                    if key.startswith(Prefix)
                 ]
             }
 
+        def versions(Bucket: str, Prefix: str) -> dict[str, Any]:
+            times = [time for key, time in self.deleted if Bucket == "bucket" and key == Prefix]
+            return {"DeleteMarkers": [{"Key": Prefix, "LastModified": time} for time in times]}
+
         return SimpleNamespace(
-            get_paginator=_pages(list_objects_v2=listed),
+            get_paginator=_pages(list_objects_v2=listed, list_object_versions=versions),
             get_object=lambda Bucket, Key: {"Body": io.BytesIO(buckets[Bucket][Key])},
         )
 
@@ -318,10 +326,26 @@ def test_a_job_that_is_never_repeated_has_failed_at_once(
 
 def test_reports_of_other_jobs_say_nothing(account: Account, settings: Environment, jobs: Path) -> None:
     """A changed server is another job; the name of one job may begin with that of another."""
-    account.report("chat-smoke-0z", "a", passed=True)
-    account.report("chat-smoke-1a2", "a", passed=True)
+    account.report("embed-smoke-0z", "a", passed=True)
+    account.report("embed-smoke-1a2", "a", passed=True)
 
     assert models_of(account, settings, jobs).seen == "0 of 2 models answered"
+
+
+def test_reports_of_before_the_job_was_taken_back_say_nothing(
+    account: Account, settings: Environment, jobs: Path
+) -> None:
+    """Going back to an earlier state brings back its job, which asks again under the same name."""
+    account.report("embed-smoke-1a", "a", passed=True)
+    account.deleted = [("checks/embed/job-embed-smoke-1a.yaml", 0), ("checks/chat/job-chat-smoke-1a.yaml", 9)]
+    assert models_of(account, settings, jobs).seen == "1 of 2 models answered"
+
+    account.deleted.append(("checks/embed/job-embed-smoke-1a.yaml", 5))
+    assert models_of(account, settings, jobs).seen == "0 of 2 models answered"
+
+    account.report("embed-smoke-1a", "b", passed=True)
+    account.written["embed-smoke-1a/b.json"] = 6
+    assert models_of(account, settings, jobs).seen == "1 of 2 models answered"
 
 
 @pytest.mark.parametrize("checks", [{"smoke": False}, {}])

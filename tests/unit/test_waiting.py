@@ -36,6 +36,7 @@ PASSED = {"passed": True}
         ([], "pending"),
         ([PASSED], "answered"),
         ([failing("chat")], "pending"),
+        ([failing("chat")] * 2, "pending"),
         ([failing("chat"), PASSED], "answered"),
         ([failing("chat")] * 3, "failed"),
         ([failing("chat")] * 4, "failed"),
@@ -58,7 +59,13 @@ def test_the_first_reasons_of_the_latest_attempt_are_named() -> None:
     )
 
 
-@pytest.mark.parametrize("body", [b"", b"no json", b"[]", b"{}", b'{"passed": "yes"}', b"\xff"])
+@pytest.mark.parametrize(
+    "body",
+    [
+        *(b"", b"no json", b"[]", b"{}", b"\xff", b'{"passed": "yes"}'),
+        *(b'{"passed": false, "checks": 1}', b'{"passed": false, "checks": ["chat"]}'),
+    ],
+)
 def test_what_is_no_report_has_not_passed(body: bytes) -> None:
     report = read_report("chat-smoke-1a/a.json", body)
 

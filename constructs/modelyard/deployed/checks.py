@@ -129,8 +129,8 @@ def models(clients: Clients, settings: Environment, tree: Path) -> Answer:
     bucket = _handed_over(clients, settings, "reports")
     if bucket is None:
         return Answer("models", "", ("the delivery stack has no bucket for reports; deploy it again",))
-    s3 = clients("s3")
-    verdicts = [verdict(job, _reports(s3, bucket, job)) for job in check_jobs(tree)]
+    s3, delivery = clients("s3"), _handed_over(clients, settings, "bucket")
+    verdicts = [verdict(job, _reports(s3, bucket, job, delivery)) for job in check_jobs(tree)]
     answered, asked = answering(verdicts)
     failed = [each for each in verdicts if each.state == "failed"]
     return Answer(
@@ -142,10 +142,15 @@ def models(clients: Clients, settings: Environment, tree: Path) -> Answer:
     )
 
 
-def _reports(s3: Any, bucket: str, job: CheckJob) -> list[Report]:
+def _reports(s3: Any, bucket: str, job: CheckJob, delivery: str | None) -> list[Report]:
+    """What the pods of `job` have reported since its file last came into the bucket that Flux reads."""
     pages = s3.get_paginator("list_objects_v2").paginate(Bucket=bucket, Prefix=f"{job.name}/")
-    keys = [item["Key"] for page in pages for item in page.get("Contents", [])]
-    return [read_report(key, s3.get_object(Bucket=bucket, Key=key)["Body"].read()) for key in keys]
+    there = {item["Key"]: item["LastModified"] for page in pages for item in page.get("Contents", [])}
+    if there and delivery:  # who goes back to an earlier state gets a job of the same name, which asks again
+        versions = s3.get_paginator("list_object_versions").paginate(Bucket=delivery, Prefix=job.file)
+        markers = [marker["LastModified"] for page in versions for marker in page.get("DeleteMarkers", [])]
+        there = {key: time for key, time in there.items() if all(time > gone for gone in markers)}
+    return [read_report(key, s3.get_object(Bucket=bucket, Key=key)["Body"].read()) for key in there]
 
 
 def _handed_over(clients: Clients, settings: Environment, key: str) -> str | None:

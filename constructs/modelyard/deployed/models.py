@@ -23,6 +23,7 @@ class CheckJob:
     name: str
     namespace: str
     attempts: int
+    file: str = ""  # in the tree
 
     @property
     def logs(self) -> str:
@@ -55,6 +56,7 @@ def check_jobs(tree: Path) -> list[CheckJob]:
                 name=metadata["name"],
                 namespace=metadata["namespace"],
                 attempts=job["spec"]["backoffLimit"] + 1,
+                file=path.relative_to(tree).as_posix(),
             )
         )
     return found
@@ -78,10 +80,12 @@ def read_report(key: str, body: bytes) -> Report:
     """A report; one that cannot be read says so, and has not passed."""
     try:
         report = json.loads(body)
-        if isinstance(report, dict) and isinstance(report["passed"], bool):
+    except ValueError:
+        report = None
+    if isinstance(report, dict) and isinstance(report.get("passed"), bool):
+        checks = report.get("checks", [])
+        if isinstance(checks, list) and all(isinstance(check, dict) for check in checks):
             return report
-    except (ValueError, KeyError):
-        pass
     return {"passed": False, "verdict": f"{key} is not a report"}
 
 
