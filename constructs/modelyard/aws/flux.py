@@ -20,11 +20,9 @@ from modelyard.releases import chart
 NAMESPACE: Final = "flux-system"
 _SOURCE: Final = "modelyard"
 
-MODELS_MINUTES: Final = 90
-"""How long Flux waits for all models to be healthy."""
-
-CHECKS_MINUTES: Final = 60
-"""How long Flux waits for the jobs that ask them."""
+# A model of hundreds of gigabytes is downloaded, copied and compiled before it is healthy.
+FOLDER_MINUTES: Final = {"addons": 15, "platform": 10, "models": 90, "checks": 60}
+"""How long Flux waits for each folder that comes after another, in their order."""
 
 # The chart ships its CRDs as templates, so a Bucket in the same release would be unknown to the API server: hooks are
 # sent after the release is ready. Helm's default for hooks is delete-then-create, and deleting a Kustomization deletes
@@ -168,21 +166,16 @@ def flux_values(
     """Values of the flux2 chart: three controllers, the bucket, and the folders of the tree in their order."""
     objects = [
         _bucket(bucket_name, region),
-        _kustomization("addons", timeout="15m", substitutions=addon_substitutions),
-        _kustomization("platform", after="addons", timeout="10m", substitutions=substitutions),
-        # A model of hundreds of gigabytes is downloaded, copied and compiled before it is healthy.
-        _kustomization("models", after="platform", timeout=f"{MODELS_MINUTES}m", substitutions=substitutions),
+        _kustomization("addons", substitutions=addon_substitutions),
+        _kustomization("platform", after="addons", substitutions=substitutions),
+        _kustomization("models", after="platform", substitutions=substitutions),
     ]
     if monitoring:
         # No substitutions: the dashboards are full of Grafana's own ${variables}.
-        objects.append(_kustomization("monitoring", after="addons", timeout="10m"))
+        objects.append(_kustomization("monitoring", after="addons"))
     if checks:
         # Done when every job is: a failed one is what `flux get kustomization checks` shows.
-        objects.append(
-            _kustomization(
-                "checks", after="models", timeout=f"{CHECKS_MINUTES}m", substitutions=check_substitutions
-            )
-        )
+        objects.append(_kustomization("checks", after="models", substitutions=check_substitutions))
     return {
         # Without this an uninstall would delete the definitions, with them every Kustomization, and so every model.
         "crds": {"annotations": {"helm.sh/resource-policy": "keep"}},
@@ -217,14 +210,14 @@ def _bucket(bucket_name: str, region: str) -> dict[str, Any]:
 
 
 def _kustomization(
-    name: str, *, timeout: str, after: str | None = None, substitutions: Mapping[str, str] | None = None
+    name: str, *, after: str | None = None, substitutions: Mapping[str, str] | None = None
 ) -> dict[str, Any]:
     spec: dict[str, Any] = {
         "sourceRef": {"kind": "Bucket", "name": _SOURCE},
         "path": f"./{name}",
         "interval": "10m",
         "retryInterval": "1m",
-        "timeout": timeout,
+        "timeout": f"{FOLDER_MINUTES.get(name, 10)}m",
         "wait": True,
         "prune": True,
         # Deleting one of these by hand takes its objects along, and waits: Karpenter then still drains its nodes.
