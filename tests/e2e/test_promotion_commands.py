@@ -43,6 +43,11 @@ class Account:
 
     def run(self, command: str) -> subprocess.CompletedProcess[str]:
         environment = child_environment(os.environ, self.endpoint, node=find_node())
+        for name in (
+            "MAKEFLAGS",
+            "MAKELEVEL",
+        ):  # of the make that runs the tests: another would announce its folder
+            environment.pop(name, None)
         return subprocess.run(
             ["bash", "-euc", command],
             cwd=self.folder,
