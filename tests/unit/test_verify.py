@@ -104,8 +104,8 @@ class Account:
             }
 
         def versions(Bucket: str, Prefix: str) -> dict[str, Any]:
-            times = [time for key, time in self.deleted if Bucket == "bucket" and key == Prefix]
-            return {"DeleteMarkers": [{"Key": Prefix, "LastModified": time} for time in times]}
+            gone = [each for each in self.deleted if Bucket == "bucket" and each[0].startswith(Prefix)]
+            return {"DeleteMarkers": [{"Key": key, "LastModified": time} for key, time in gone]}
 
         return SimpleNamespace(
             get_paginator=_pages(list_objects_v2=listed, list_object_versions=versions),

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Callable, Iterator, Mapping
+from collections import defaultdict
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
+from datetime import datetime
 from pathlib import Path
 from typing import Any, Final
 
@@ -129,8 +131,8 @@ def models(clients: Clients, settings: Environment, tree: Path) -> Answer:
     bucket = _handed_over(clients, settings, "reports")
     if bucket is None:
         return Answer("models", "", ("the delivery stack has no bucket for reports; deploy it again",))
-    s3, delivery = clients("s3"), _handed_over(clients, settings, "bucket")
-    verdicts = [verdict(job, _reports(s3, bucket, job, delivery)) for job in check_jobs(tree)]
+    reports = _reports(clients("s3"), bucket, _handed_over(clients, settings, "bucket"), check_jobs(tree))
+    verdicts = [verdict(job, found) for job, found in reports.items()]
     answered, asked = answering(verdicts)
     failed = [each for each in verdicts if each.state == "failed"]
     return Answer(
@@ -142,15 +144,28 @@ def models(clients: Clients, settings: Environment, tree: Path) -> Answer:
     )
 
 
-def _reports(s3: Any, bucket: str, job: CheckJob, delivery: str | None) -> list[Report]:
-    """What the pods of `job` have reported since its file last came into the bucket that Flux reads."""
-    pages = s3.get_paginator("list_objects_v2").paginate(Bucket=bucket, Prefix=f"{job.name}/")
-    there = {item["Key"]: item["LastModified"] for page in pages for item in page.get("Contents", [])}
+def _reports(
+    s3: Any, bucket: str, delivery: str | None, jobs: Iterable[CheckJob]
+) -> dict[CheckJob, list[Report]]:
+    """What the pods of each job have reported since its file last came into the bucket that Flux reads."""
+    there: dict[str, list[tuple[str, datetime]]] = defaultdict(list)
+    for page in s3.get_paginator("list_objects_v2").paginate(Bucket=bucket):
+        for item in page.get("Contents", []):
+            there[item["Key"].partition("/")[0]].append((item["Key"], item["LastModified"]))
+    gone: dict[str, datetime] = {}
     if there and delivery:  # who goes back to an earlier state gets a job of the same name, which asks again
-        versions = s3.get_paginator("list_object_versions").paginate(Bucket=delivery, Prefix=job.file)
-        markers = [marker["LastModified"] for page in versions for marker in page.get("DeleteMarkers", [])]
-        there = {key: time for key, time in there.items() if all(time > gone for gone in markers)}
-    return [read_report(key, s3.get_object(Bucket=bucket, Key=key)["Body"].read()) for key in there]
+        for page in s3.get_paginator("list_object_versions").paginate(Bucket=delivery, Prefix="checks/"):
+            for marker in page.get("DeleteMarkers", []):
+                last = gone.get(marker["Key"], marker["LastModified"])
+                gone[marker["Key"]] = max(last, marker["LastModified"])
+    return {
+        job: [
+            read_report(key, s3.get_object(Bucket=bucket, Key=key)["Body"].read())
+            for key, time in there[job.name]
+            if job.file not in gone or time > gone[job.file]
+        ]
+        for job in jobs
+    }
 
 
 def _handed_over(clients: Clients, settings: Environment, key: str) -> str | None:
