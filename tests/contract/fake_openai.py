@@ -5,10 +5,11 @@ from __future__ import annotations
 import json
 import threading
 import time
-from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import AbstractContextManager
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Any
+
+from tests.contract.fake_server import answering
 
 KEY = "key-of-the-clients"
 MODELS = ("tiny", "acme/tiny", "legal")
@@ -36,16 +37,8 @@ class FakeOpenAI(ThreadingHTTPServer):
         """Clients that hang up are no news."""
 
 
-@contextmanager
-def serving(**options: Any) -> Iterator[FakeOpenAI]:
-    with FakeOpenAI(**options) as server:
-        thread = threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.01})
-        thread.start()
-        try:
-            yield server
-        finally:
-            server.shutdown()
-            thread.join()
+def serving(**options: Any) -> AbstractContextManager[FakeOpenAI]:
+    return answering(FakeOpenAI(**options))
 
 
 class _Handler(BaseHTTPRequestHandler):

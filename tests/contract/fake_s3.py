@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import json
-import threading
-from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import AbstractContextManager
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Any
+
+from tests.contract.fake_server import answering
 
 
 class FakeS3(ThreadingHTTPServer):
@@ -30,16 +30,8 @@ class FakeS3(ThreadingHTTPServer):
         }
 
 
-@contextmanager
-def storing(**options: Any) -> Iterator[FakeS3]:
-    with FakeS3(**options) as server:
-        thread = threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.01})
-        thread.start()
-        try:
-            yield server
-        finally:
-            server.shutdown()
-            thread.join()
+def storing(**options: Any) -> AbstractContextManager[FakeS3]:
+    return answering(FakeS3(**options))
 
 
 class _Handler(BaseHTTPRequestHandler):
