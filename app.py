@@ -18,6 +18,7 @@ from infra.pipeline import PipelineStack
 from infra.platform import add_platform
 from modelyard.cli.workspace import ENVIRONMENTS, MODELS, open_workspace
 from modelyard.spec import Environment, Pipeline, load_pipeline
+from modelyard.writing import NotWritten
 
 PIPELINE = Path("pipeline.yaml")
 
@@ -35,7 +36,7 @@ def rendered(name: str) -> tuple[Environment, Path] | None:
     tree = Path("dist") / name
     try:
         render(planned, tree)
-    except RenderError as error:
+    except (RenderError, NotWritten) as error:
         print(f"{error}\n{name}: nothing was synthesised", file=sys.stderr)
         return None
     return planned.environment, tree

@@ -22,9 +22,10 @@ from charts.weights import WeightsChart
 from modelyard.findings import Finding
 from modelyard.k8s.manifest import collected
 from modelyard.k8s.patches import apply_patches
-from modelyard.k8s.tree import Rendering, write_tree
+from modelyard.k8s.tree import write_tree
 from modelyard.manifests import check_objects
 from modelyard.planning import Plan
+from modelyard.writing import Rendering
 
 WEIGHTS = "models/_weights"
 """Folder of the fetch jobs: beside the models, and no model has such a name."""
@@ -51,6 +52,7 @@ def render(plan: Plan, out: Path) -> Rendering:
 
     Raises:
         RenderError: an object, most likely a patched one, breaks a rule.
+        NotWritten: something of somebody else would be lost, or the files cannot be written.
     """
     folders = environment_objects(plan)
     findings = check_objects(item for objects in folders.values() for item in objects)

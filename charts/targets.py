@@ -11,9 +11,10 @@ from modelyard.findings import Finding
 from modelyard.k8s.compose import compose_file, compose_obstacle
 from modelyard.k8s.kserve import with_kserve
 from modelyard.k8s.simulator import simulated
-from modelyard.k8s.tree import Rendering, to_yaml, tree_contents, write_files
+from modelyard.k8s.tree import to_yaml, tree_contents
 from modelyard.manifests import check_objects
 from modelyard.planning import Plan
+from modelyard.writing import Rendering, write_tree_files
 
 Target = Literal["kubernetes", "compose", "kserve", "sim"]
 
@@ -25,15 +26,16 @@ class TargetRendering(Rendering):
     left_out: tuple[Finding, ...] = ()
 
 
-def render_target(plan: Plan, out: Path, target: Target) -> TargetRendering:
+def render_target(plan: Plan, out: Path, target: Target, *, overwrite: bool = False) -> TargetRendering:
     """Write `plan` for `target` below `out`; nothing is written when an object breaks a rule.
 
     Raises:
         RenderError: an object, most likely a patched one, breaks a rule.
+        NotWritten: something of somebody else would be lost without `overwrite`, or the files cannot be written.
     """
     content, left_out = target_contents(plan, target)
-    written = write_files(out, content)
-    return TargetRendering(written.files, written.changed, written.removed, tuple(left_out))
+    written = write_tree_files(out, content, overwrite=overwrite)
+    return TargetRendering(**vars(written), left_out=tuple(left_out))
 
 
 def target_contents(plan: Plan, target: Target) -> tuple[dict[Path, str], list[Finding]]:

@@ -8,6 +8,7 @@ from pathlib import Path
 
 from infra.controls.acknowledgement import Acknowledgement
 from infra.controls.acknowledgements import ACKNOWLEDGEMENTS
+from modelyard.writing import write_file
 
 BEGIN = "<!-- acknowledgements: python -m infra.controls.page writes this -->"
 END = "<!-- end of acknowledgements -->"
@@ -50,4 +51,4 @@ def _reason(each: Acknowledgement) -> str:
 
 if __name__ == "__main__":
     path = Path(sys.argv[1])
-    path.write_text(with_list(path.read_text(encoding="utf-8")), encoding="utf-8")
+    write_file(path, with_list(path.read_text(encoding="utf-8")))

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+import random
+import sys
 from collections.abc import Iterator
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
@@ -10,10 +12,12 @@ from typing import Any
 
 import pytest
 
+from modelyard.cli.main import main
 from modelyard.hardware import instance_types
 from modelyard.hardware.prices import prices_in_force, put_in_force, read_prices
 from tests.account.conftest import REGION, Project
 from tests.account.fake_account import Error, FakeAccount, denied
+from tests.unit.interruption import HOWS, How, moments, stopped
 
 P5 = {"accelerator": "h100", "instanceTypes": ["p5.48xlarge"], "limit": 16}
 TODAY = f"{datetime.now(UTC):%Y-%m-%d}"
@@ -295,3 +299,25 @@ class TestABrokenFile:
 
     def test_the_good_one_is_good(self) -> None:
         assert read_prices(json.dumps(self.GOOD), REGION).on_demand == {"p5.48xlarge": 50.5}
+
+
+@pytest.mark.parametrize("how", HOWS)
+def test_at_twenty_moments_a_refresh_leaves_the_former_prices_or_the_new_ones(
+    project: Project, monkeypatch: pytest.MonkeyPatch, how: How
+) -> None:
+    project.run("catalog", "refresh", "--env", "lab")
+    path = project.folder / "environments" / "prices" / f"{REGION}.json"
+    new = path.read_bytes()
+    former = new.replace(TODAY.encode(), b"2026-01-02")
+    assert former != new
+    path.write_bytes(former)
+    monkeypatch.setattr(sys, "argv", ["modelyard", "catalog", "refresh", "--env", "lab"])
+    count = moments(main, path.parent)
+
+    for at in [*range(1, count + 1), *random.Random(7).choices(range(1, count + 1), k=max(0, 20 - count))]:
+        path.write_bytes(former)
+
+        stopped(main, path.parent, how=how, at=at)
+
+        assert path.read_bytes() in (former, new)
+        assert read_prices(path.read_text(encoding="utf-8"), REGION).region == REGION

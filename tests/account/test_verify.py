@@ -83,7 +83,7 @@ def cluster(project: Project, fake: FakeAccount, monkeypatch: pytest.MonkeyPatch
     for key, bucket in (("bucket", TREE), ("reports", REPORTS)):
         s3.create_bucket(Bucket=bucket, CreateBucketConfiguration={"LocationConstraint": REGION})
         ssm.put_parameter(Name=f"/modelyard/lab/delivery/{key}", Value=bucket, Type="String")
-    for path in tree.rglob("*.yaml"):
+    for path in (path for path in tree.rglob("*") if path.is_file()):
         s3.put_object(Bucket=TREE, Key=path.relative_to(tree).as_posix(), Body=path.read_bytes())
     made = Cluster(s3, tree)
     for function in (waiting.wait, waiting.renewed):

@@ -23,6 +23,30 @@ EXPECTED = Expectations(model="tiny", names=("tiny",), needs_key=True)
 DELAY = 0.02  # seconds between two pieces
 
 
+def bench(*arguments: str) -> subprocess.CompletedProcess[str]:
+    return subprocess.run(
+        [Path(sys.executable).with_name("modelyard"), "bench", *arguments],
+        cwd=Path(__file__).parents[2],
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+
+
+def test_results_of_somebody_else_are_not_lost_and_nobody_waits_for_the_load_to_hear_so(
+    tmp_path: Path,
+) -> None:
+    (tmp_path / "results.md").write_text("mine", encoding="utf-8")
+
+    answer = bench("qwen3-32b-fp8", "--url", "http://127.0.0.1:9/v1", "--out", str(tmp_path))
+
+    assert answer.returncode == 1
+    assert f"nothing was measured: {tmp_path}/results.md is not of an earlier run" in answer.stderr
+    (tmp_path / "results.json").write_text('{"kind": "Bench"}', encoding="utf-8")
+    again = bench("qwen3-32b-fp8", "--url", "http://127.0.0.1:9/v1", "--out", str(tmp_path))
+    assert "not of an earlier run" not in again.stderr
+
+
 def measured(
     server: FakeOpenAI, *, concurrency: Sequence[int] = (1, 3), slo: str | None = None, **workload: float
 ) -> BenchResult:

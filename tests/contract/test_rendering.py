@@ -13,6 +13,7 @@ import pytest
 import yaml  # type: ignore[import-untyped]
 
 from modelyard.k8s.tree import to_yaml, write_tree
+from modelyard.writing import MARKER
 from tests.contract.conftest import ROOT, Tree, folders_of
 
 MODELYARD = Path(sys.executable).with_name("modelyard")
@@ -84,7 +85,10 @@ def test_one_object_a_file_in_sorted_keys(each: Tree) -> None:
 def test_kustomizations_name_every_file_and_nothing_else(each: Tree) -> None:
     for folder in (each.folder, *(path for path in each.folder.rglob("*") if path.is_dir())):
         kustomization = yaml.safe_load((folder / "kustomization.yaml").read_text(encoding="utf-8"))
-        assert set(kustomization["resources"]) == {p.name for p in folder.iterdir()} - {"kustomization.yaml"}
+        assert set(kustomization["resources"]) == {p.name for p in folder.iterdir()} - {
+            "kustomization.yaml",
+            MARKER,
+        }
 
 
 @pytest.mark.parametrize(

@@ -4,11 +4,16 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable
+from hashlib import md5
 from pathlib import Path
 from typing import Any
 
 import pytest
 
+from modelyard.account.session import open_account
+from modelyard.deployed.checks import HOLD
+from modelyard.operations.publish import compare, publish
+from modelyard.writing import MARKER, tree_files
 from tests.account.conftest import REGION, Project
 from tests.account.fake_account import FakeAccount, denied
 
@@ -38,12 +43,16 @@ Held = Callable[[], dict[str, bytes]]
 
 
 def tree(project: Project, folder: str = "dist/lab") -> dict[str, bytes]:
-    root = project.folder / folder
-    return {path.relative_to(root).as_posix(): path.read_bytes() for path in root.rglob("*.yaml")}
+    return tree_files(project.folder / folder)
 
 
 def changes(fake: FakeAccount) -> list[tuple[str, str]]:
-    """Writes to the bucket in their order; the record is emptied."""
+    """Writes of objects to the bucket in their order, without those that frame them; the record is emptied."""
+    return [each for each in writes(fake) if each[1] not in (HOLD, MARKER)]
+
+
+def writes(fake: FakeAccount) -> list[tuple[str, str]]:
+    """All writes to the bucket in their order; the record is emptied."""
     found = [(permission, asked["Key"]) for permission, asked in fake.asked if permission in (PUT, DELETE)]
     fake.asked.clear()
     return found
@@ -102,10 +111,11 @@ def test_a_change_of_replicas_uploads_what_it_changes(
     after = tree(project)
     differing = {key for key, content in after.items() if before.get(key) != content}
     assert {"models/qwen/deployment-qwen.yaml", "models/qwen/prometheusrule-qwen.yaml"} <= differing
+    assert MARKER in differing
     assert set(document["uploads"]) == differing
     assert set(document["deletions"]) == before.keys() - after.keys()  # the job that asked one replica
     assert document["unchanged"] == len(after) - len(differing)
-    assert {key for _, key in changes(fake)} == differing | set(document["deletions"])
+    assert {key for _, key in changes(fake)} == (differing | set(document["deletions"])) - {MARKER}
 
 
 def test_a_dry_run_only_says(project: Project, bucket: Held, fake: FakeAccount) -> None:
@@ -205,9 +215,155 @@ def test_an_upload_that_stops_half_way_goes_on_where_it_stopped(
     assert stopped.code == 1
     assert "published in part" in stopped.err
     assert len(bucket()) == 5
+    assert bucket()[HOLD].endswith(b"\n*\n")
     del fake.answers[PUT]
     fake.asked.clear()
 
     assert project.run(*PUBLISH).code == 0
-    assert not set(sent[:5]) & {key for _, key in changes(fake)}
+    assert not set(sent[2:5]) & {key for _, key in changes(fake)}
     assert bucket() == tree(project)
+
+
+class TestTheHold:
+    """While a publication lasts, Flux finds nothing to apply."""
+
+    def test_it_comes_first_and_goes_last(self, project: Project, bucket: Held, fake: FakeAccount) -> None:
+        project.run(*PUBLISH)
+
+        made = writes(fake)
+        assert made[:2] == [(PUT, HOLD), (PUT, MARKER)]
+        assert made[-2:] == [(PUT, MARKER), (DELETE, HOLD)]
+        assert HOLD not in bucket()
+
+    def test_it_is_not_there_where_nothing_changes(
+        self, project: Project, bucket: Held, fake: FakeAccount
+    ) -> None:
+        project.run(*PUBLISH)
+        fake.asked.clear()
+
+        project.run(*PUBLISH)
+
+        assert writes(fake) == []
+
+    def test_whatever_ends_a_publication_flux_sees_the_former_tree_the_new_one_or_waits(
+        self, project: Project, bucket: Held, fake: FakeAccount
+    ) -> None:
+        """Killed at every write in turn: nothing is asked of the account afterwards."""
+        project.run(*PUBLISH)
+        former = bucket()
+        other = project.folder / "models" / "other.yaml"
+        qwen = project.folder / "models" / "qwen.yaml"
+        other.write_text(qwen.read_text(), encoding="utf-8")
+        qwen.unlink()
+        project.run("render", "--env", "lab")
+        new = tree(project)
+        account = open_account(REGION)
+        assert former.keys() - new.keys(), "something is deleted as well"
+        seen = set()
+        for moment in range(1, 200):
+            _kill_at(fake, moment)
+            whole = True
+            try:
+                publish(account, compare(account, BUCKET, new), new)
+            except KeyboardInterrupt:
+                whole = False
+            fake.answers.pop(PUT), fake.answers.pop(DELETE)
+            state = bucket()
+            seen.add("waits" if HOLD in state else "former" if state == former else "new")
+            assert HOLD in state or state in (former, new)
+            if whole:
+                break
+            # Somebody takes it back and starts again from the former tree.
+            _restore(fake, former)
+        assert seen == {"former", "waits", "new"}
+        assert bucket() == new
+
+    def test_another_tree_is_not_published_into_one_that_has_not_ended(
+        self, project: Project, bucket: Held, fake: FakeAccount
+    ) -> None:
+        _kill_at(fake, 4)
+        assert project.run(*PUBLISH).code == 130
+        fake.answers.pop(PUT), fake.answers.pop(DELETE)
+        project.model(replicas=2)
+        before = bucket()
+
+        refused = project.run(*PUBLISH)
+
+        assert refused.code == 1
+        assert (
+            "another publication has not ended, .sourceignore is in modelyard-lab-tree since" in refused.err
+        )
+        assert "--take-over" in refused.err
+        assert bucket() == before
+        assert project.run(*PUBLISH, "--take-over").code == 0
+        assert bucket() == tree(project)
+
+    def test_a_dry_run_says_that_one_has_not_ended(
+        self, project: Project, bucket: Held, fake: FakeAccount
+    ) -> None:
+        _kill_at(fake, 4)
+        project.run(*PUBLISH)
+        fake.answers.pop(PUT), fake.answers.pop(DELETE)
+
+        assert "Flux applies nothing until one has" in project.run(*PUBLISH, "--dry-run").out
+
+
+class TestFilesOfOthers:
+    def test_they_are_left_alone_and_named(self, project: Project, bucket: Held, fake: FakeAccount) -> None:
+        project.run(*PUBLISH)
+        s3 = fake.session(region_name=REGION).client("s3")
+        s3.put_object(Bucket=BUCKET, Key="notes/mine.txt", Body=b"mine")
+
+        answer = project.run(*PUBLISH)
+
+        assert "left alone, not written by modelyard: notes/mine.txt" in answer.err
+        assert bucket()["notes/mine.txt"] == b"mine"
+
+    def test_where_no_list_says_what_is_ours_nothing_is_deleted(
+        self, project: Project, bucket: Held, fake: FakeAccount
+    ) -> None:
+        s3 = fake.session(region_name=REGION).client("s3")
+        s3.put_object(Bucket=BUCKET, Key="models/gone/kustomization.yaml", Body=b"old")
+
+        assert project.run(*PUBLISH).code == 0
+        assert "models/gone/kustomization.yaml" in bucket()
+
+    def test_what_an_interrupted_publication_uploaded_is_known_as_ours(
+        self, project: Project, bucket: Held, fake: FakeAccount
+    ) -> None:
+        project.run(*PUBLISH)
+        (project.folder / "models" / "other.yaml").write_text(
+            (project.folder / "models" / "qwen.yaml").read_text(), encoding="utf-8"
+        )
+        _kill_at(fake, 12)
+        assert project.run(*PUBLISH).code == 130
+        fake.answers.pop(PUT), fake.answers.pop(DELETE)
+        assert any("other" in key for key in bucket())
+        (project.folder / "models" / "other.yaml").unlink()
+
+        assert project.run(*PUBLISH, "--take-over").code == 0
+        assert bucket() == tree(project)
+
+
+def _kill_at(fake: FakeAccount, moment: int) -> None:
+    """Nothing reaches the account from its `moment`th write on."""
+    left = [moment]
+
+    def ended(asked: dict[str, Any]) -> Any:
+        left[0] -= 1
+        if left[0] < 0:
+            raise AssertionError("asked after the end")
+        if left[0] == 0:
+            raise KeyboardInterrupt
+
+    fake.answers[PUT] = fake.answers[DELETE] = ended
+
+
+def _restore(fake: FakeAccount, state: dict[str, bytes]) -> None:
+    s3 = fake.session(region_name=REGION).client("s3")
+    there = {item["Key"]: item["ETag"] for item in s3.list_objects_v2(Bucket=BUCKET)["Contents"]}
+    for key in there.keys() - state.keys():
+        s3.delete_object(Bucket=BUCKET, Key=key)
+    for key, content in state.items():
+        if there.get(key) != f'"{md5(content, usedforsecurity=False).hexdigest()}"':
+            s3.put_object(Bucket=BUCKET, Key=key, Body=content)

@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 
 from modelyard.findings import CHECKS, Finding, Location, Severity, check, worst
+from modelyard.findings.__main__ import main as write_pages
 
 
 def _reported_codes(root: Path) -> Iterator[str]:
@@ -66,3 +67,17 @@ def test_a_finding_keeps_its_first_place() -> None:
 )
 def test_the_gravest_level_counts(findings: list[Finding], expected: Severity | None) -> None:
     assert worst(findings) is expected
+
+
+def test_the_pages_are_written_anew_and_other_files_beside_them_stay(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (tmp_path / "notes.md").write_text("# mine\n", encoding="utf-8")
+    (tmp_path / "OLD001.md").write_text("# OLD001: of a code that is gone\n", encoding="utf-8")
+
+    assert write_pages([str(tmp_path)]) == 0
+
+    assert (tmp_path / "notes.md").read_text(encoding="utf-8") == "# mine\n"
+    assert not (tmp_path / "OLD001.md").exists()
+    assert (tmp_path / "README.md").is_file()
+    assert "notes.md is no page of a finding: left alone" in capsys.readouterr().err

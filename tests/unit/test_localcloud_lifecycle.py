@@ -30,7 +30,7 @@ def test_nothing_runs_in_an_absent_folder(tmp_path: Path) -> None:
 
 def test_the_pid_of_another_process_is_not_the_server(tmp_path: Path) -> None:
     """A pid is given to somebody else sooner or later; this test's own must survive the stop."""
-    (tmp_path / lifecycle.LOG).touch()
+    (tmp_path / lifecycle.MARKER).touch()
     (tmp_path / RECORD).write_text(json.dumps({"pid": os.getpid(), "port": 1}))
 
     assert lifecycle.running(tmp_path) is None
@@ -40,9 +40,35 @@ def test_the_pid_of_another_process_is_not_the_server(tmp_path: Path) -> None:
 def test_a_folder_with_something_else_in_it_is_never_deleted(tmp_path: Path) -> None:
     (tmp_path / "thesis.tex").touch()
 
-    with pytest.raises(ServerFailed, match="something else than an embedded AWS"):
+    with pytest.raises(ServerFailed, match="not the state of an embedded AWS"):
         lifecycle.stop(tmp_path)
     assert (tmp_path / "thesis.tex").exists()
+
+
+def test_a_folder_with_a_log_alone_is_not_one_of_ours(tmp_path: Path) -> None:
+    (tmp_path / lifecycle.LOG).write_text("of another server\n")
+
+    with pytest.raises(ServerFailed, match="delete it yourself"):
+        lifecycle.stop(tmp_path)
+    with pytest.raises(ServerFailed, match="delete it yourself"):
+        lifecycle.start(tmp_path, python=Path(sys.executable))
+    assert (tmp_path / lifecycle.LOG).read_text() == "of another server\n"
+
+
+def test_what_others_put_beside_the_state_stays(tmp_path: Path) -> None:
+    state = tmp_path / lifecycle.HOME / "local"
+    (state / "s3" / "bucket").mkdir(parents=True)
+    for name in (lifecycle.MARKER, lifecycle.LOG, "journal.jsonl", "notes.txt"):
+        (state / name).touch()
+    elsewhere = tmp_path / "elsewhere"
+    elsewhere.mkdir()
+    (elsewhere / "thesis.tex").touch()
+    (state / "tmp").symlink_to(elsewhere)
+
+    lifecycle.stop(state)
+
+    assert os.listdir(state) == ["notes.txt"]
+    assert (elsewhere / "thesis.tex").exists()
 
 
 def test_a_server_that_dies_is_an_error_with_its_last_words(tmp_path: Path) -> None:

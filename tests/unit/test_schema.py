@@ -10,7 +10,7 @@ from jsonschema import Draft202012Validator  # type: ignore[import-untyped]
 
 from modelyard.spec import load_environment
 from modelyard.spec.schema import environment_schema, model_schema
-from tests.unit.given import yaml_data
+from tests.unit.given import Modelyard, yaml_data
 
 ROOT = Path(__file__).parents[2]
 EVERYTHING = ROOT / "tests" / "fixtures" / "everything"
@@ -28,6 +28,24 @@ ENVIRONMENT_SCHEMA = environment_schema()
 def rejected(schema: dict[str, Any], data: dict[str, Any]) -> set[str]:
     """Paths of what `schema` rejects in `data`."""
     return {error.json_path for error in Draft202012Validator(schema).iter_errors(data)}
+
+
+def test_schemas_are_written_again_and_a_file_of_somebody_else_is_not_lost(
+    modelyard: Modelyard, tmp_path: Path
+) -> None:
+    assert modelyard("schema", "--write", str(tmp_path / "schemas")).code == 0
+    assert modelyard("schema", "--write", str(tmp_path / "schemas")).code == 0
+    mine = tmp_path / "schemas" / "environment.schema.json"
+    mine.write_text('{"title": "mine"}', encoding="utf-8")
+    model = tmp_path / "schemas" / "model.schema.json"
+    model.unlink()
+
+    answer = modelyard("schema", "--write", str(tmp_path / "schemas"))
+
+    assert answer.code == 1
+    assert f"nothing was written: {mine} was not written by modelyard" in answer.err
+    assert mine.read_text(encoding="utf-8") == '{"title": "mine"}'
+    assert not model.exists()
 
 
 @pytest.mark.parametrize("schema", [MODEL_SCHEMA, ENVIRONMENT_SCHEMA], ids=["model", "environment"])

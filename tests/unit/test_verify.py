@@ -12,8 +12,9 @@ from typing import Any
 
 import pytest
 
-from modelyard.deployed.checks import Answer, verify
+from modelyard.deployed.checks import HOLD, Answer, verify
 from modelyard.spec import Environment
+from modelyard.writing import MARKER, Ownership, tree_files, write_tree_files
 from tests.unit.given import an_environment
 
 
@@ -207,6 +208,31 @@ def test_what_does_not_is_named(
 
     assert list(found) == [check]
     assert said in " ".join(found[check])
+
+
+def test_what_others_put_into_the_bucket_is_no_problem_where_a_list_says_what_is_ours(
+    account: Account, settings: Environment, tree: Path
+) -> None:
+    account.objects["notes/mine.txt"] = b"mine"
+    assert list(problems(verify(account, settings, tree))) == ["tree"]
+
+    write_tree_files(tree, {Path("platform/a.yaml"): "kind: A\n"})
+    account.objects |= tree_files(tree)
+    assert problems(verify(account, settings, tree)) == {}
+
+    account.objects[MARKER] = Ownership.of({Path("notes/mine.txt"): b"mine"}).to_json()
+    assert "notes/mine.txt was delivered" in " ".join(problems(verify(account, settings, tree))["tree"])
+
+
+def test_a_publication_that_has_not_ended_is_named_and_may_pass(
+    account: Account, settings: Environment, tree: Path
+) -> None:
+    account.objects[HOLD] = b"*\n"
+
+    [answer] = [each for each in verify(account, settings, tree) if each.problems]
+
+    assert answer.problems[0].startswith("a publication has begun and has not ended, so Flux applies nothing")
+    assert answer.transient
 
 
 def test_an_object_that_was_uploaded_in_parts_is_read(

@@ -5,6 +5,8 @@ from __future__ import annotations
 import zipfile
 from pathlib import Path
 
+from modelyard.writing import tree_files
+
 _EPOCH = (1980, 1, 1, 0, 0, 0)
 """The first date that the format knows: the archive of a tree says nothing of when it was made."""
 
@@ -15,8 +17,8 @@ def archive(tree: Path, file: Path) -> Path:
     CDK would copy a folder file by file and hash each on the way, which takes seconds for hundreds of models.
     """
     with zipfile.ZipFile(file, "w", zipfile.ZIP_DEFLATED, compresslevel=1) as archived:
-        for path in sorted(path for path in tree.rglob("*") if path.is_file()):
-            entry = zipfile.ZipInfo(path.relative_to(tree).as_posix(), _EPOCH)
+        for name, content in tree_files(tree).items():
+            entry = zipfile.ZipInfo(name, _EPOCH)
             entry.external_attr = 0o644 << 16
-            archived.writestr(entry, path.read_bytes(), zipfile.ZIP_DEFLATED)
+            archived.writestr(entry, content, zipfile.ZIP_DEFLATED)
     return file

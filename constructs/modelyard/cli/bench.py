@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import Annotated
 
 import typer
@@ -35,6 +37,7 @@ from modelyard.clients.load import Workload
 from modelyard.clients.measurement import METRICS, BenchResult, Level, Objective
 from modelyard.clients.promises import bounds, expectations
 from modelyard.planning.throughput import ROOFLINE
+from modelyard.writing import write_file
 
 _HELP = """Put load on a running endpoint and measure throughput, TTFT, ITL and E2E by concurrency.
 
@@ -89,6 +92,7 @@ def bench(
         objectives = [Objective.parse(text) for text in slo or ()]
     except ValueError as problem:
         raise typer.BadParameter(f"--slo {problem}") from None
+    _refuse_foreign(out)
     plan = planned_model(model, models, environments, env)
     if prompt_tokens + output_tokens > plan.serving.max_model_len:
         raise typer.BadParameter(
@@ -127,12 +131,38 @@ def bench(
     return 0 if result.passed else 1
 
 
+_DOCUMENT, _PAGE, _PLOT = "results.json", "results.md", "plot.svg"
+
+
 def write(result: BenchResult, out: Path) -> None:
-    """The three files of a result."""
-    out.mkdir(parents=True, exist_ok=True)
-    (out / "results.json").write_text(report.to_json(report.document(result)), encoding="utf-8")
-    (out / "results.md").write_text(report.markdown(result), encoding="utf-8")
-    report.plot(result, out / "plot.svg")
+    """The three files of a result, the document last: where it is new, so are the others."""
+    with TemporaryDirectory() as scratch:
+        report.plot(result, Path(scratch) / _PLOT)
+        picture = (Path(scratch) / _PLOT).read_bytes()
+    write_file(out / _PLOT, picture)
+    write_file(out / _PAGE, report.markdown(result))
+    write_file(out / _DOCUMENT, report.to_json(report.document(result)))
+
+
+def _refuse_foreign(out: Path) -> None:
+    """Before the load, which takes minutes, and not after it.
+
+    Raises:
+        CommandError: `out` has files of these names that are not of an earlier run.
+    """
+    there = [str(out / name) for name in (_PAGE, _PLOT, _DOCUMENT) if (out / name).exists()]
+    if there and not _is_result(out / _DOCUMENT):
+        raise CommandError(
+            f"nothing was measured: {', '.join(there)} is not of an earlier run and would be lost; name another folder with --out"
+        )
+
+
+def _is_result(path: Path) -> bool:
+    try:
+        document = json.loads(path.read_bytes())
+    except (OSError, ValueError, RecursionError):
+        return False
+    return isinstance(document, dict) and document.get("kind") == "Bench"
 
 
 def _levels(text: str) -> list[int]:

@@ -6,10 +6,12 @@ could be checked, from `doctor`, `secrets check` and `destroy-plan`. 64: usage.
 
 from __future__ import annotations
 
+import os
 import sys
+from contextlib import suppress
 from functools import cache
 from importlib.metadata import version
-from typing import Annotated, Any
+from typing import Annotated, Any, NoReturn
 
 import typer
 
@@ -35,6 +37,7 @@ from modelyard.cli import (
     verify,
 )
 from modelyard.cli.workspace import CommandError
+from modelyard.writing import NotWritten
 
 EX_USAGE = 64
 
@@ -90,13 +93,28 @@ def _command() -> Any:
     return typer.main.get_command(app)
 
 
+def _end_without_output(error: OSError) -> NoReturn:
+    """What is left when standard output, or a file, cannot be written or read any more."""
+    if not isinstance(error, BrokenPipeError):  # which is `| head` that has seen enough
+        where = f"{error.filename}: " if error.filename else ""
+        with suppress(OSError):
+            typer.echo(f"modelyard: {where}{error.strerror or error}", err=True)
+    # Python would try to write what is still buffered, and complain, at its own end.
+    with suppress(OSError):
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+    sys.exit(1)
+
+
 def main() -> None:
     """Run the command and exit with its code."""
     try:
         code = _command().main(standalone_mode=False)
-    except CommandError as error:
+        sys.stdout.flush()
+    except (CommandError, NotWritten) as error:
         typer.echo(f"modelyard: {error}", err=True)
         sys.exit(1)
+    except OSError as error:
+        _end_without_output(error)
     except typer.TyperException as error:
         typer.echo(f"modelyard: {error} (modelyard --help lists the commands)", err=True)
         sys.exit(EX_USAGE)

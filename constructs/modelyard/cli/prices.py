@@ -19,6 +19,7 @@ from modelyard.hardware.prices import (
     put_in_force,
     shipped_date,
 )
+from modelyard.writing import write_file
 
 _SHOWN = 12
 
@@ -60,11 +61,7 @@ def refresh(environments: Path, region: str, profile: str | None, output: Output
         except NoPrices as why:
             raise CommandError(f"{why}; nothing was written") from None
     path = prices_path(environments, region)
-    path.parent.mkdir(exist_ok=True)
-    # Whoever plans meanwhile reads the old file or the new one, never a half.
-    draft = path.with_suffix(".tmp")
-    draft.write_text(prices_json(found), encoding="utf-8")
-    draft.replace(path)
+    write_file(path, prices_json(found))
     put_in_force(region, found)
     changed = {
         name: (before.get(name), price)

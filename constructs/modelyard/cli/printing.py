@@ -16,6 +16,7 @@ from rich.text import Text
 from modelyard.findings import Finding, Severity
 
 SCHEMA_VERSION = 1
+_LEFT_SHOWN = 5
 # A table that is broken into a narrow terminal, or into the 80 columns that rich assumes of a pipe, is unreadable:
 # lines run over instead, as those of kubectl do.
 _LEAST_WIDTH = 150
@@ -62,6 +63,15 @@ def print_findings(findings: Iterable[Finding]) -> None:
         line.append(f"{finding.code} {finding.level}", style=_STYLES[finding.level])
         line.append(f": {finding.message}\n    {finding.fix}")
         out.print(line, soft_wrap=True)
+
+
+def print_left_alone(names: Sequence[object]) -> None:
+    """What somebody else wrote, where only our files are replaced and deleted."""
+    shown = ", ".join(map(str, names[:_LEFT_SHOWN]))
+    more = f" and {len(names) - _LEFT_SHOWN} more" if len(names) > _LEFT_SHOWN else ""
+    console(stderr=True).print(
+        f"left alone, not written by modelyard: {shown}{more}", soft_wrap=True, markup=False
+    )
 
 
 def finding_json(finding: Finding) -> dict[str, Any]:

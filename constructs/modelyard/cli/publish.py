@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from contextlib import contextmanager
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Annotated
@@ -13,7 +11,7 @@ import typer
 from modelyard.account.session import Account, Unanswered
 from modelyard.cli.accounts import ProfileOption, account_of
 from modelyard.cli.charts import project_charts
-from modelyard.cli.printing import console, count, print_findings, print_json
+from modelyard.cli.printing import console, count, print_findings, print_json, print_left_alone
 from modelyard.cli.workspace import (
     ENVIRONMENTS,
     MODELS,
@@ -26,11 +24,19 @@ from modelyard.cli.workspace import (
     Workspace,
     open_workspace,
 )
-from modelyard.operations.publish import Changes, compare, delivery_bucket, publish, stale
+from modelyard.operations.publish import (
+    AnotherPublication,
+    Changes,
+    compare,
+    delivery_bucket,
+    publish,
+    stale,
+)
 from modelyard.planning import Plan
+from modelyard.writing import tree_files
 
 _HELP = """Render an environment and put what changed into the bucket that Flux reads: a change of models or pools without
-CloudFormation. Files first, then what names them, deletions last; a second run changes nothing.
+CloudFormation. Flux waits until the publication is whole, files of others are left alone, a second run changes nothing.
 
 \b
   modelyard publish --env dev --dry-run
@@ -60,6 +66,12 @@ def publish_tree(
     dry_run: Annotated[
         bool, typer.Option("--dry-run", help="Say what would change, and change nothing.")
     ] = False,
+    take_over: Annotated[
+        bool,
+        typer.Option(
+            "--take-over", help="Go on although another publication has not ended: it no longer runs."
+        ),
+    ] = False,
     models: ModelsOption = MODELS,
     environments: EnvironmentsOption = ENVIRONMENTS,
     profile: ProfileOption = None,
@@ -76,18 +88,18 @@ def publish_tree(
             f"environment {environment.name} has `delivery: {environment.delivery}`: there is no bucket to publish to"
         )
     account = account_of(environment, profile, "publish")
-    with _rendered(workspace, planned, env, tree) as folder:
-        try:
-            bucket = delivery_bucket(account, environment)
-            if bucket is None:
-                raise CommandError(
-                    f"stack Delivery of {environment.name} is not deployed: cdk deploy --all -c env={env}"
-                )
-            changes = compare(account, bucket, folder)
-            if not dry_run:
-                _carry_out(account, changes, folder)
-        except Unanswered as why:
-            raise CommandError(f"nothing was published: {why}") from None
+    files = _rendered(workspace, planned, env, tree)
+    try:
+        bucket = delivery_bucket(account, environment)
+        if bucket is None:
+            raise CommandError(
+                f"stack Delivery of {environment.name} is not deployed: cdk deploy --all -c env={env}"
+            )
+        changes = compare(account, bucket, files)
+    except Unanswered as why:
+        raise CommandError(f"nothing was published: {why}") from None
+    if not dry_run:
+        _carry_out(account, changes, files, take_over=take_over)
     if output is Output.json:
         print_json(
             "Publication",
@@ -96,6 +108,7 @@ def publish_tree(
             dryRun=dry_run,
             uploads=list(changes.uploads),
             deletions=list(changes.deletions),
+            foreign=list(changes.foreign),
             unchanged=changes.unchanged,
         )
     else:
@@ -103,37 +116,43 @@ def publish_tree(
     return 0
 
 
-@contextmanager
-def _rendered(workspace: Workspace, planned: Plan, env: str, tree: Path | None) -> Iterator[Path]:
-    """The folder to publish."""
+def _rendered(workspace: Workspace, planned: Plan, env: str, tree: Path | None) -> dict[str, bytes]:
+    """What to publish, by key of the bucket."""
     charts = project_charts()
     with TemporaryDirectory() as scratch:
-        fresh = Path("dist") / env if tree is None else Path(scratch)
+        fresh = Path("dist" if tree is None else scratch) / env
         try:
             charts.render(planned, fresh)
         except charts.RenderError as error:
             print_findings(f.at(workspace.catalogue.locate(f.subject, f.field)) for f in error.findings)
             raise CommandError("nothing was published: the objects break rules") from None
-        if tree is None:
-            yield fresh
-            return
-        given = tree / env
-        if not given.is_dir():
-            raise CommandError(f"there is no {given}: modelyard render --env {env} --out {tree}")
-        if differing := stale(given, fresh):
-            raise CommandError(
-                f"{given} is not what the files render now: {', '.join(differing[:5])}"
-                f"{f' and {len(differing) - 5} more' if len(differing) > 5 else ''}; "
-                f"modelyard render --env {env} --out {tree}"
-            )
-        yield given
+        files = tree_files(fresh)
+    if tree is None:
+        return files
+    given = tree / env
+    if not given.is_dir():
+        raise CommandError(f"there is no {given}: modelyard render --env {env} --out {tree}")
+    if differing := stale(given, files):
+        raise CommandError(
+            f"{given} is not what the files render now: {', '.join(differing[:5])}"
+            f"{f' and {len(differing) - 5} more' if len(differing) > 5 else ''}; "
+            f"modelyard render --env {env} --out {tree}"
+        )
+    return files
 
 
-def _carry_out(account: Account, changes: Changes, folder: Path) -> None:
+def _carry_out(account: Account, changes: Changes, files: dict[str, bytes], *, take_over: bool) -> None:
     try:
-        publish(account, changes, folder)
+        publish(account, changes, files, take_over=take_over)
+    except AnotherPublication as other:
+        raise CommandError(
+            f"nothing was published: another publication has not ended, {other}; wait for it, or where it no longer runs: "
+            "--take-over"
+        ) from None
     except Unanswered as why:
-        raise CommandError(f"published in part: {why}; run it again, it goes on where it stopped") from None
+        raise CommandError(
+            f"published in part, and Flux applies nothing of it: {why}; run it again, it goes on where it stopped"
+        ) from None
 
 
 def _print(changes: Changes, dry_run: bool) -> None:
@@ -142,6 +161,12 @@ def _print(changes: Changes, dry_run: bool) -> None:
         out.print(f"  + {key}", soft_wrap=True, markup=False)
     for key in changes.deletions:
         out.print(f"  - {key}", soft_wrap=True, markup=False)
+    if changes.interrupted and dry_run:
+        out.print(
+            "  a publication has begun and has not ended: Flux applies nothing until one has", soft_wrap=True
+        )
+    if changes.foreign:
+        print_left_alone(changes.foreign)
     said = "would be uploaded" if dry_run else "uploaded"
     out.print(
         f"{changes.bucket}: {count(len(changes.uploads), 'file')} {said}, {len(changes.deletions)} deleted, "

@@ -9,7 +9,14 @@ from typing import Annotated
 import typer
 
 from modelyard.cli.charts import project_charts
-from modelyard.cli.printing import console, count, finding_json, print_findings, print_json
+from modelyard.cli.printing import (
+    console,
+    count,
+    finding_json,
+    print_findings,
+    print_json,
+    print_left_alone,
+)
 from modelyard.cli.workspace import (
     ENVIRONMENTS,
     MODELS,
@@ -18,10 +25,12 @@ from modelyard.cli.workspace import (
     ModelsOption,
     Output,
     OutputOption,
+    apart_from_inputs,
     open_workspace,
 )
 
 _HELP = """Write the Kubernetes objects of an environment, one object a file, the same bytes each time.
+The folder changes in one step. Files in it that modelyard did not write, or that were edited, are never touched.
 
 \b
   modelyard render --env dev                       into dist/dev
@@ -52,11 +61,20 @@ def render(
     target: Annotated[
         Target, typer.Option(help="What is to run the models; its name is added to the folder.")
     ] = Target.kubernetes,
+    overwrite: Annotated[
+        bool,
+        typer.Option(
+            "--overwrite",
+            help="Replace files that were edited, or that somebody else wrote in the place of ours.",
+        ),
+    ] = False,
     models: ModelsOption = MODELS,
     environments: EnvironmentsOption = ENVIRONMENTS,
     detailed_exitcode: Annotated[bool, typer.Option(help="Exit 2 when any file changed.")] = False,
     output: OutputOption = Output.table,
 ) -> int:
+    folder = out / (env if target is Target.kubernetes else f"{env}-{target}")
+    apart_from_inputs(folder, models, environments)
     workspace = open_workspace(models, environments, env)
     planned = workspace.plan()
     findings = planned.findings if planned else workspace.findings
@@ -66,9 +84,8 @@ def render(
             print_json("Rendering", environment=env, findings=[finding_json(f) for f in findings])
         return 1
     charts = project_charts()
-    folder = out / (env if target is Target.kubernetes else f"{env}-{target}")
     try:
-        result = charts.render_target(planned, folder, str(target))
+        result = charts.render_target(planned, folder, str(target), overwrite=overwrite)
     except charts.RenderError as error:
         located = [f.at(workspace.catalogue.locate(f.subject, f.field)) for f in error.findings]
         print_findings(located)
@@ -85,10 +102,15 @@ def render(
             files=[str(path) for path in result.files],
             changed=[str(path) for path in result.changed],
             removed=[str(path) for path in result.removed],
+            foreign=[str(path) for path in result.foreign],
             findings=[finding_json(finding) for finding in left_out],
         )
     else:
         changes = len(result.changed) + len(result.removed)
         print_findings(left_out)
-        console().print(f"{folder}: {count(len(result.files), 'file')}, {changes} changed")
+        for path in result.removed:
+            console().print(f"  - {path}", soft_wrap=True, markup=False)
+        if result.foreign:
+            print_left_alone(result.foreign)
+        console().print(f"{folder}: {count(len(result.files), 'file')}, {changes} changed", markup=False)
     return 2 if detailed_exitcode and (result.changed or result.removed) else 0

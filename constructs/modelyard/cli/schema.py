@@ -11,12 +11,14 @@ import typer
 from modelyard.cli.printing import console, print_json
 from modelyard.cli.workspace import (
     ENVIRONMENTS,
+    CommandError,
     EnvironmentsOption,
     Output,
     OutputOption,
     readable_environment,
 )
 from modelyard.spec.schema import environment_schema, model_schema, pipeline_schema
+from modelyard.writing import write_file
 
 _HELP = """Print or write JSON Schema for model and environment files, and for pipeline.yaml.
 
@@ -56,9 +58,23 @@ def schema(
         else:
             print_json("Schemas", **schemas)
         return 0
-    write.mkdir(parents=True, exist_ok=True)
-    for name, content in schemas.items():
-        path = write / f"{name}.schema.json"
-        path.write_text(json.dumps(content, indent=2) + "\n", encoding="utf-8")
-        console().print(str(path))
+    files = {write / f"{name}.schema.json": content for name, content in schemas.items()}
+    foreign = [str(path) for path in files if path.exists() and not _written_here(path)]
+    if foreign:
+        raise CommandError(
+            f"nothing was written: {', '.join(foreign)} was not written by modelyard; name another folder"
+        )
+    for path, content in files.items():
+        write_file(path, json.dumps({"$comment": _COMMENT, **content}, indent=2) + "\n")
+        console().print(str(path), markup=False, soft_wrap=True)
     return 0
+
+
+_COMMENT = "Written by `modelyard schema`, which replaces it."
+
+
+def _written_here(path: Path) -> bool:
+    try:
+        return _COMMENT in path.read_text(encoding="utf-8")
+    except (OSError, UnicodeDecodeError):
+        return False

@@ -64,6 +64,21 @@ class Workspace:
         )
 
 
+def apart_from_inputs(folder: Path, models: Path, environments: Path) -> None:
+    """Refuse an output folder that is, holds or lies in one that people write.
+
+    Raises:
+        CommandError: it does.
+    """
+    there = folder.resolve()
+    for name, written in (("models", models.resolve()), ("environments", environments.resolve())):
+        if there.is_relative_to(written) or written.is_relative_to(there):
+            raise CommandError(
+                f"nothing was written: {folder} and the folder of the {name}, {written}, lie in each other; name another "
+                "folder with --out"
+            )
+
+
 def environment_path(folder: Path, name: str) -> Path | Finding:
     """The file of environment `name`, or the finding that lists the ones there are."""
     path = folder / f"{name}.yaml"

@@ -13,9 +13,14 @@ from typing import Any, Final
 from modelyard.deployed.models import CheckJob, Report, Verdict, answering, check_jobs, read_report, verdict
 from modelyard.planning.identity import ENVIRONMENT_TAG
 from modelyard.spec import Environment
+from modelyard.writing import MARKER, Ownership, tree_files
 
 Clients = Callable[[str], Any]
 """Name of an AWS service to a boto3 client."""
+
+HOLD: Final = ".sourceignore"
+"""A key in the bucket that Flux' source-controller reads before all others (its documentation of Buckets, "Excluding
+files"): as long as a publication lasts, it ignores everything."""
 
 _SETTLED: Final = {"CREATE_COMPLETE", "UPDATE_COMPLETE", "IMPORT_COMPLETE"}
 _SETTLING: Final = {"CREATE_IN_PROGRESS", "UPDATE_IN_PROGRESS", "UPDATE_COMPLETE_CLEANUP_IN_PROGRESS"}
@@ -115,15 +120,31 @@ def delivered(clients: Clients, settings: Environment, tree: Path) -> Answer:
     if bucket is None:
         return Answer("tree", "", ("the delivery stack has no bucket; deploy it again",))
     s3 = clients("s3")
+
+    def read(key: str) -> bytes:
+        return bytes(s3.get_object(Bucket=bucket, Key=key)["Body"].read())
+
     pages = s3.get_paginator("list_objects_v2").paginate(Bucket=bucket)
     there = {item["Key"]: item["ETag"].strip('"') for page in pages for item in page.get("Contents", [])}
-    here = {
-        str(path.relative_to(tree)): path.read_bytes() for path in sorted(tree.rglob("*")) if path.is_file()
-    }
-    problems = list(
-        _differences(here, there, lambda key: s3.get_object(Bucket=bucket, Key=key)["Body"].read())
-    )
+    here = tree_files(tree)
+    if there.pop(HOLD, None) is not None:
+        begun = f"a publication has begun and has not ended, so Flux applies nothing; modelyard publish --env {settings.name}"
+        return Answer("tree", f"{len(here)} files in {bucket}", (begun,), transient=True)
+    problems = list(_differences(here, _ours(there, here, read), read))
     return Answer("tree", f"{len(here)} files in {bucket}", tuple(problems))
+
+
+def _ours(
+    there: Mapping[str, str], here: Mapping[str, bytes], read: Callable[[str], bytes]
+) -> dict[str, str]:
+    """Keys of the bucket that a delivery wrote; all of them where none has left a list."""
+    if MARKER not in there:
+        return dict(there)
+    try:
+        ours = {MARKER, *(path.as_posix() for path in Ownership.from_json(read(MARKER)).files)}
+    except ValueError:
+        return dict(there)
+    return {key: tag for key, tag in there.items() if key in ours or key in here}
 
 
 def models(clients: Clients, settings: Environment, tree: Path) -> Answer:

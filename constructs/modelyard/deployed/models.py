@@ -5,10 +5,12 @@ from __future__ import annotations
 import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from pathlib import Path
+from pathlib import Path, PurePosixPath
 from typing import Any, Final, Literal
 
 from ruamel.yaml import YAML
+
+from modelyard.writing import tree_files
 
 State = Literal["answered", "failed", "pending"]
 Report = Mapping[str, Any]
@@ -47,8 +49,10 @@ def check_jobs(tree: Path) -> list[CheckJob]:
     """The Jobs below folder `checks` of a rendered tree."""
     yaml = YAML(typ="safe", pure=True)
     found = []
-    for path in sorted((tree / "checks").rglob("job-*.yaml")):
-        job = yaml.load(path.read_text(encoding="utf-8"))
+    for file, content in tree_files(tree).items():
+        if not file.startswith("checks/") or not PurePosixPath(file).match("job-*.yaml"):
+            continue
+        job = yaml.load(content.decode())
         metadata = job["metadata"]
         found.append(
             CheckJob(
@@ -56,7 +60,7 @@ def check_jobs(tree: Path) -> list[CheckJob]:
                 name=metadata["name"],
                 namespace=metadata["namespace"],
                 attempts=job["spec"]["backoffLimit"] + 1,
-                file=path.relative_to(tree).as_posix(),
+                file=file,
             )
         )
     return found

@@ -6,6 +6,7 @@ import sys
 from pathlib import Path
 
 from modelyard.findings.registry import CHECKS, Check
+from modelyard.writing import write_file
 
 
 def page(check: Check) -> str:
@@ -39,11 +40,14 @@ def main(arguments: list[str]) -> int:
                 file=sys.stderr,
             )
         return 1 if stale or extra else 0
-    folder.mkdir(parents=True, exist_ok=True)
     for path in stale:
-        path.write_text(pages[path], "utf-8")
+        write_file(path, pages[path])
     for path in extra:
-        path.unlink()
+        # A page of a code that is gone; whatever else lies here is not ours to delete.
+        if path.read_text("utf-8").startswith(f"# {path.stem}: "):
+            path.unlink()
+        else:
+            print(f"{path} is no page of a finding: left alone", file=sys.stderr)
     return 0
 
 

@@ -10,8 +10,9 @@ from modelyard.k8s.model_namespace import ModelNamespace
 from modelyard.k8s.model_server import ModelServer
 from modelyard.k8s.monitoring import ModelRules, PlatformMonitoring
 from modelyard.k8s.secrets import SynchronizedSecrets
-from modelyard.k8s.tree import Rendering, write_tree
+from modelyard.k8s.tree import write_tree
 from modelyard.k8s.weights import WeightsFetch
+from modelyard.writing import Rendering
 
 __all__ = [
     "AcceleratorPool",

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import re
 from collections.abc import Hashable, Iterable, Mapping
-from dataclasses import dataclass
 from functools import lru_cache
 from pathlib import Path
 from typing import Any
@@ -12,19 +11,12 @@ from typing import Any
 import yaml  # type: ignore[import-untyped]
 from cdk8s import Chart
 
+from modelyard.writing import Rendering, write_tree_files
+
 KUSTOMIZATION = "kustomization.yaml"
 
 # Kubernetes' own reader speaks YAML 1.1: without quotes these words are truths there, and 1:30 is ninety.
 _NOT_TEXT = re.compile(r"y|n|yes|no|on|off|[-+]?[0-9][0-9_]*(:[0-5]?[0-9])+(\.[0-9_]*)?", re.IGNORECASE)
-
-
-@dataclass(frozen=True)
-class Rendering:
-    """What a tree holds now, and what changed in it; paths relative to its root."""
-
-    files: tuple[Path, ...]
-    changed: tuple[Path, ...]
-    removed: tuple[Path, ...]
 
 
 def objects_of(chart: Chart) -> list[dict[str, Any]]:
@@ -32,33 +24,15 @@ def objects_of(chart: Chart) -> list[dict[str, Any]]:
     return [dict(item) for item in chart.to_json()]
 
 
-def write_tree(root: Path, folders: Mapping[str, Iterable[dict[str, Any]]]) -> Rendering:
-    """Write `folders` (path below `root` to objects) and a kustomization in every folder, as `write_files` does."""
-    return write_files(root, tree_contents(folders))
+def write_tree(
+    root: Path, folders: Mapping[str, Iterable[dict[str, Any]]], *, overwrite: bool = False
+) -> Rendering:
+    """Write `folders` (path below `root` to objects) and a kustomization in every folder, as `write_tree_files` does.
 
-
-def write_files(root: Path, content: Mapping[Path, str]) -> Rendering:
-    """Write texts to their paths below `root`.
-
-    Files of an earlier rendering that nothing needs now are removed; unchanged ones are not touched.
+    Raises:
+        NotWritten: something of somebody else would be lost, or the tree cannot be written.
     """
-    before = {path.relative_to(root) for path in root.rglob("*.yaml")} if root.exists() else set()
-    changed = []
-    for folder in {path.parent for path in content}:
-        (root / folder).mkdir(parents=True, exist_ok=True)
-    for path, text in content.items():
-        target = root / path
-        if path in before and target.read_text(encoding="utf-8") == text:
-            continue
-        target.write_text(text, encoding="utf-8")
-        changed.append(path)
-    removed = sorted(before - set(content))
-    for path in removed:
-        (root / path).unlink()
-    for folder in sorted((p for p in root.rglob("*") if p.is_dir()), reverse=True):
-        if not any(folder.iterdir()):
-            folder.rmdir()
-    return Rendering(tuple(content), tuple(changed), tuple(removed))
+    return write_tree_files(root, tree_contents(folders), overwrite=overwrite)
 
 
 def tree_contents(folders: Mapping[str, Iterable[dict[str, Any]]]) -> dict[Path, str]:

@@ -15,6 +15,7 @@ from modelyard.localcloud.buckets import empty_buckets
 from modelyard.localcloud.deployment import AssemblyRefused, Deployment, ToolMissing, target_of
 from modelyard.localcloud.endpoint import Clients, Endpoint
 from modelyard.localcloud.inventory import Finding, Row
+from modelyard.writing import NotWritten
 
 app = typer.Typer(
     help="Deploy to an embedded AWS on 127.0.0.1: no account, no Docker.",
@@ -125,7 +126,8 @@ def down(
         if (deployment.assembly / "manifest.json").exists():
             _destroy(replace(deployment, endpoint=_at_target(deployment)))
     if lifecycle.stop(folder) or endpoint is not None:
-        console.print(f"embedded AWS stopped, {folder} deleted")
+        left = "deleted" if not folder.exists() else "kept: it holds files of others"
+        console.print(f"embedded AWS stopped, {folder} {left}", markup=False)
     else:
         console.print(f"nothing is running in {folder}")
 
@@ -198,7 +200,7 @@ def _fail(message: str) -> None:
 def main() -> None:
     try:
         app()
-    except (ToolMissing, AssemblyRefused, lifecycle.ServerFailed) as error:
+    except (ToolMissing, AssemblyRefused, NotWritten, lifecycle.ServerFailed) as error:
         console.print(f"{error}", style="bold red", soft_wrap=True, markup=False)
         raise SystemExit(1) from None
 

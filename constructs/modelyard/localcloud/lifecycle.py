@@ -10,11 +10,14 @@ import subprocess
 import time
 import urllib.error
 import urllib.request
+from contextlib import suppress
 from pathlib import Path
 
 from modelyard.localcloud.deployment import ToolMissing, find_node
 from modelyard.localcloud.endpoint import Endpoint
+from modelyard.localcloud.journal import FILE_NAME
 from modelyard.localcloud.server import HOST, RECORD
+from modelyard.writing import write_file
 
 START_LIMIT_S = 60.0  # two seconds on an idle machine
 STOP_LIMIT_S = 10.0
@@ -22,6 +25,13 @@ HOME = ".modelyard"
 """Folder of the states, one an environment, below the project."""
 
 LOG = "server.log"
+MARKER = ".modelyard-localcloud.json"
+"""Says that a folder is the state of an embedded AWS, and what in it may be deleted."""
+
+_OURS = (
+    *("state", "s3", "tmp", RECORD, f"{RECORD}.new", LOG, FILE_NAME),  # the server's
+    *("cdk.out", "cdk.log", "cdk-home", "elsewhere"),  # the CDK CLI's
+)
 _LOG_TAIL_LINES = 15
 
 # Servers started by this process: kept until they stop, so that they are waited for and leave no zombie.
@@ -50,6 +60,8 @@ def start(state: Path, *, python: Path) -> Endpoint:
         return already
     _clear(state)
     state.mkdir(parents=True, exist_ok=True)
+    what = {"about": "state of an embedded AWS; modelyard deletes what is named here", "entries": _OURS}
+    write_file(state / MARKER, json.dumps(what, indent=1) + "\n")
     with (state / LOG).open("wb") as log:
         process = subprocess.Popen(
             [str(python), "-I", str(_script()), "--state", str(state)],
@@ -99,7 +111,10 @@ def running(state: Path) -> Endpoint | None:
 
 
 def stop(state: Path) -> bool:
-    """Stop the server if there is one, and remove its state folder. True when there was something to stop."""
+    """Stop the server if there is one, and remove what it wrote. True when there was something to stop.
+
+    The folder goes with it, unless somebody else has put something there.
+    """
     state = state.resolve()
     endpoint = _recorded(state)
     stopped = endpoint is not None and _is_ours(endpoint.pid, state)
@@ -128,14 +143,23 @@ def _environment() -> dict[str, str]:
 
 
 def _clear(state: Path) -> None:
-    """Remove the folder, if it is one of ours: it must be empty or hold what a server writes."""
+    """Remove what an embedded AWS has written, and the folder where nothing else is in it."""
     if not state.exists():
         return
-    if any(state.iterdir()) and not (state / LOG).exists():
-        raise ServerFailed(f"{state} holds something else than an embedded AWS; name another folder")
-    shutil.rmtree(state)
-    if state.parent.name == HOME and not any(state.parent.iterdir()):
-        state.parent.rmdir()
+    if not state.is_dir() or (any(state.iterdir()) and not (state / MARKER).is_file()):
+        raise ServerFailed(
+            f"{state} is not the state of an embedded AWS, {MARKER} is missing: name another folder, or delete it yourself"
+        )
+    for name in (*_OURS, MARKER):  # the marker last: whoever is interrupted can go on
+        entry = state / name
+        if entry.is_dir() and not entry.is_symlink():
+            shutil.rmtree(entry)
+        else:
+            entry.unlink(missing_ok=True)
+    with suppress(OSError):  # something of somebody else is in it
+        state.rmdir()
+        if state.parent.name == HOME:
+            state.parent.rmdir()
 
 
 def _recorded(state: Path) -> Endpoint | None:

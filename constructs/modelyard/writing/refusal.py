@@ -1,0 +1,31 @@
+"""Why nothing was written."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+DRAFT = ".modelyard-draft"
+"""How the names of files end that are not finished."""
+
+
+class NotWritten(Exception):
+    """Nothing was written, and what was there is as it was; the text says why and what to do."""
+
+
+@contextmanager
+def whole_or_not(target: Path) -> Iterator[None]:
+    """Turn what the operating system refuses into one sentence about `target`.
+
+    Raises:
+        NotWritten: a full disk, a missing permission, a file where a folder is needed.
+    """
+    try:
+        yield
+    except OSError as error:
+        where = str(error.filename or target)
+        place = "" if DRAFT in where or where == str(target) else f" ({where})"
+        raise NotWritten(
+            f"cannot write {target}: {error.strerror or error}{place}; what was there is as it was"
+        ) from error

@@ -1,0 +1,192 @@
+"""A tree of files: readers see the former tree or the new one, and files of others stay where they are.
+
+The new tree is built beside the former one and changes places with it in one step. Building it is cheap: what stays the
+same is linked, not copied.
+"""
+
+from __future__ import annotations
+
+import errno
+import os
+import shutil
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass
+from pathlib import Path
+
+from modelyard.writing.aside import Aside
+from modelyard.writing.lock import locked
+from modelyard.writing.ownership import MARKER, Ownership, digest, read_ownership
+from modelyard.writing.refusal import NotWritten, whole_or_not
+
+_SHOWN = 10
+
+
+@dataclass(frozen=True)
+class Rendering:
+    """What a tree holds now, and what changed in it; paths relative to its root.
+
+    `foreign` are files and folders in it that somebody else wrote: they were left alone.
+    """
+
+    files: tuple[Path, ...]
+    changed: tuple[Path, ...]
+    removed: tuple[Path, ...]
+    foreign: tuple[Path, ...] = ()
+
+
+@dataclass(frozen=True)
+class _Former:
+    """The tree as it is, beside what it is to become."""
+
+    unchanged: frozenset[Path]
+    removed: tuple[Path, ...]
+    foreign: tuple[Path, ...]
+    conflicts: Mapping[Path, str]
+    """What would be lost by replacing it."""
+    obstacles: Mapping[Path, str]
+    """What cannot be replaced at all."""
+    listed: bool
+    """Whether the list in the tree is already the one to come."""
+
+
+def write_tree_files(root: Path, content: Mapping[Path, str], *, overwrite: bool = False) -> Rendering:
+    """Make the tree at `root` hold `content`, texts by path below it.
+
+    Files of an earlier call that `content` does not name are removed, files of others are left alone. Files that were edited
+    since, and files of others in the place of ours, are replaced with `overwrite` only.
+
+    Raises:
+        NotWritten: something would be lost, or cannot be written; the former tree stays as it was.
+    """
+    contents = {path: text.encode() for path, text in content.items()}
+    with whole_or_not(root), _parents_of(root):
+        place = root.resolve()
+        with locked(place.parent):
+            aside = Aside(place)
+            aside.clean_up()
+            former = _look(place, contents)
+            _refuse(root, former, overwrite=overwrite)
+            changed = tuple(path for path in contents if path not in former.unchanged)
+            if changed or former.removed or not former.listed:
+                with aside.building() as stage:
+                    _build(stage, place, contents, former)
+                aside.swap(replaced=frozenset(former.conflicts))
+    return Rendering(tuple(contents), changed, former.removed, former.foreign)
+
+
+@contextmanager
+def _parents_of(root: Path) -> Iterator[None]:
+    """Make the folders above `root`, and take them back where nothing came of it."""
+    missing = [folder for folder in root.absolute().parents if not folder.exists()]
+    if any(folder.exists() and not folder.is_dir() for folder in root.absolute().parents):
+        raise NotADirectoryError(errno.ENOTDIR, os.strerror(errno.ENOTDIR), str(root.parent))
+    root.parent.mkdir(parents=True, exist_ok=True)
+    try:
+        yield
+    except BaseException:
+        with suppress(OSError):
+            for folder in missing:
+                folder.rmdir()
+        raise
+
+
+def _look(root: Path, contents: Mapping[Path, bytes]) -> _Former:
+    owned = read_ownership(root) if root.is_dir() else None
+    files = owned.files if owned else {}
+    folders = {parent for path in (*files, *contents) for parent in path.parents}
+    unchanged, removed, foreign = set(), [], []
+    conflicts, obstacles = {}, {}
+    for path, entry in _entries(root, folders):
+        regular = entry.is_file(follow_symlinks=False)
+        if path in folders or (path in contents and not regular):
+            obstacles[path] = (
+                "is a folder" if entry.is_dir() and not entry.is_symlink() else "is not a regular file"
+            )
+        elif path not in contents and path not in files:
+            foreign.append(path)
+        else:
+            text = Path(entry.path).read_bytes() if regular else b""
+            if contents.get(path) == text:
+                unchanged.add(path)
+                continue
+            if path not in files:
+                conflicts[path] = "was not written by modelyard"
+            elif digest(text) != files[path]:
+                conflicts[path] = "was edited"
+            if path not in contents:
+                removed.append(path)
+    return _Former(
+        unchanged=frozenset(unchanged),
+        removed=tuple(sorted(removed)),
+        foreign=tuple(sorted(foreign)),
+        conflicts=conflicts,
+        obstacles=obstacles,
+        listed=owned == Ownership.of(contents),
+    )
+
+
+def _entries(root: Path, folders: set[Path], below: Path = Path()) -> Iterator[tuple[Path, os.DirEntry[str]]]:
+    """What lies in `folders`, which are walked and not given back. Other folders are, and not walked."""
+    if not (root / below).exists():
+        return
+    with os.scandir(root / below) as entries:
+        found = sorted(entries, key=lambda entry: entry.name)
+    for entry in found:
+        path = below / entry.name
+        if path == Path(MARKER):
+            continue
+        if path in folders and entry.is_dir(follow_symlinks=False):
+            yield from _entries(root, folders, path)
+        else:
+            yield path, entry
+
+
+def _refuse(root: Path, former: _Former, *, overwrite: bool) -> None:
+    stops = {**former.obstacles, **({} if overwrite else former.conflicts)}
+    if not stops:
+        return
+    lines = [f"    {path} {reason}" for path, reason in sorted(stops.items())]
+    if len(lines) > _SHOWN:
+        lines[_SHOWN:] = [f"    and {len(lines) - _SHOWN} more"]
+    way_out = "move them away" if former.obstacles else "move them away, or let --overwrite replace them"
+    raise NotWritten(
+        "\n".join([f"nothing was written: {root} holds what would be lost", *lines, f"    {way_out}"])
+    )
+
+
+def _build(stage: Path, root: Path, contents: Mapping[Path, bytes], former: _Former) -> None:
+    """Build the new tree in the empty folder `stage`."""
+    paths = [*contents, *former.foreign]
+    for folder in sorted({parent for path in paths for parent in path.parents}):
+        (stage / folder).mkdir(exist_ok=True)
+        if (root / folder).is_dir():
+            shutil.copymode(root / folder, stage / folder)
+    for path, text in contents.items():
+        if path in former.unchanged:
+            _link(root / path, stage / path)
+        else:
+            (stage / path).write_bytes(text)
+    for path in former.foreign:
+        _carry_over(root / path, stage / path)
+    (stage / MARKER).write_bytes(Ownership.of(contents).to_json())
+
+
+def _carry_over(there: Path, here: Path) -> None:
+    if there.is_symlink() or not there.is_dir():
+        _link(there, here)
+        return
+    if there.is_mount():
+        raise OSError(None, "a file system is mounted there", str(there))
+    here.mkdir()
+    for entry in there.iterdir():
+        _carry_over(entry, here / entry.name)
+    shutil.copystat(there, here)
+
+
+def _link(there: Path, here: Path) -> None:
+    """The same file under a second name; a copy where the file system has no such thing."""
+    try:
+        os.link(there, here, follow_symlinks=False)
+    except OSError:
+        shutil.copy2(there, here, follow_symlinks=False)
