@@ -123,7 +123,7 @@ def test_up_creates_everything_and_down_leaves_nothing(project: Project) -> None
 
 def rendered(project: Project) -> dict[str, bytes]:
     tree = project.folder / "dist" / "local"
-    return {str(path.relative_to(tree)): path.read_bytes() for path in tree.rglob("*.yaml")}
+    return {str(path.relative_to(tree)): path.read_bytes() for path in tree.rglob("*") if path.is_file()}
 
 
 def delivered(project: Project) -> dict[str, bytes]:

@@ -17,8 +17,9 @@ from modelyard.aws.tree_archive import archive
 class Delivery(Construct):
     """A versioned bucket and the rendered tree in it.
 
-    The upload is not atomic, and need not be: every folder of the tree lists its files in a `kustomization.yaml`, and a
-    build with a file missing changes nothing in the cluster until the next try.
+    The upload is not atomic: Flux may read the bucket while it lasts, and once more within a minute. Every folder of the tree
+    lists its files in a `kustomization.yaml`, and a build with a file missing changes nothing in the cluster. The bucket
+    becomes the tree: whatever else lies in it goes, and stays in the bucket's versions.
     """
 
     def __init__(

@@ -95,21 +95,21 @@ class Aside:
             owned = read_ownership(folder)
         except NotWritten:
             owned = None
-        ours = {*replaced, *(owned.files if owned else ())}
-        for path, folders, names in os.walk(folder, topdown=False):
-            here = Path(path)
-            links = [name for name in folders if (here / name).is_symlink()]
-            for file in (here / name for name in (*names, *links)):
-                below = file.relative_to(folder)
-                if below == Path(MARKER):
+        ours = {str(path) for path in (*replaced, *(owned.files if owned else ()))}
+        # Plain strings: a tree has thousands of files.
+        for here, folders, names in os.walk(folder, topdown=False):
+            links = [name for name in folders if os.path.islink(os.path.join(here, name))]
+            for file in (os.path.join(here, name) for name in (*names, *links)):
+                below = file[len(str(folder)) + 1 :]
+                if below == MARKER:
                     continue  # to the last it says what is ours
-                if below in ours or _same(file, self.root / below):
-                    file.unlink()
-                elif not os.path.lexists(self.root / below):
-                    (self.root / below).parent.mkdir(parents=True, exist_ok=True)
-                    file.rename(self.root / below)
+                if below in ours or _same(Path(file), self.root / below):
+                    os.unlink(file)
+                elif not os.path.lexists(there := self.root / below):
+                    there.parent.mkdir(parents=True, exist_ok=True)
+                    os.rename(file, there)
             with suppress(OSError):
-                here.rmdir()
+                os.rmdir(here)
         if folder.is_dir() and os.listdir(folder) == [MARKER]:
             (folder / MARKER).unlink()
             folder.rmdir()

@@ -164,7 +164,7 @@ def _build(stage: Path, root: Path, contents: Mapping[Path, bytes], former: _For
             shutil.copymode(root / folder, stage / folder)
     for path, text in contents.items():
         if path in former.unchanged:
-            _link(root / path, stage / path)
+            _link(os.path.join(root, path), os.path.join(stage, path))
         else:
             (stage / path).write_bytes(text)
     for path in former.foreign:
@@ -174,7 +174,7 @@ def _build(stage: Path, root: Path, contents: Mapping[Path, bytes], former: _For
 
 def _carry_over(there: Path, here: Path) -> None:
     if there.is_symlink() or not there.is_dir():
-        _link(there, here)
+        _link(str(there), str(here))
         return
     if there.is_mount():
         raise OSError(None, "a file system is mounted there", str(there))
@@ -184,7 +184,7 @@ def _carry_over(there: Path, here: Path) -> None:
     shutil.copystat(there, here)
 
 
-def _link(there: Path, here: Path) -> None:
+def _link(there: str, here: str) -> None:
     """The same file under a second name; a copy where the file system has no such thing."""
     try:
         os.link(there, here, follow_symlinks=False)
