@@ -1,15 +1,19 @@
-"""The console script: Ctrl-C is answered from the first moment on, while modules are still loaded."""
+"""The console script: Ctrl-C ends it quietly from its first moment on."""
 
 from __future__ import annotations
 
+import signal
 import sys
 
 
 def main() -> None:
     """Run `modelyard`; see `modelyard.cli.main` for its exit codes."""
-    try:
-        from modelyard.cli.main import main as run
+    # While modules are loaded there is nothing to tidy up, and compiled ones would swallow Python's exception.
+    usual = signal.signal(signal.SIGINT, signal.SIG_DFL)
+    from modelyard.cli.main import main as run
 
+    signal.signal(signal.SIGINT, usual)
+    try:
         run()
     except KeyboardInterrupt:
         sys.exit(130)
