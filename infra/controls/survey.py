@@ -19,6 +19,7 @@ from infra.github import GitHubStack
 from infra.pipeline import PipelineStack
 from infra.platform import add_platform
 from modelyard.spec import Environment, Pipeline, load_environment, load_pipeline
+from modelyard.spec.folders import environment_files
 
 PIPELINE = "pipeline"
 CHECKOV = Path(".venv-scanners") / "bin" / "checkov"
@@ -53,7 +54,7 @@ class Assembled:
 
 def shipped_apps(root: Path, folder: Path, wanted: Sequence[str] = ()) -> list[Assembled]:
     """Every app of this repository: each environment, with the role of its workflow, and the pipeline."""
-    environments = sorted(file.stem for file in (root / "environments").glob("*.yaml"))
+    environments = sorted(environment_files(root / "environments"))
     if unknown := set(wanted) - {*environments, PIPELINE}:
         raise SystemExit(
             f"no app {', '.join(sorted(unknown))}; there are {', '.join([*environments, PIPELINE])}"
@@ -89,7 +90,7 @@ def assemble_pipeline(root: Path, folder: Path) -> Assembled:
 
 
 def read_environment(root: Path, name: str) -> Environment:
-    settings, _, findings = load_environment(root / "environments" / f"{name}.yaml")
+    settings, _, findings = load_environment(environment_files(root / "environments")[name][0])
     if settings is None:
         raise ValueError("\n".join(str(finding) for finding in findings))
     return settings

@@ -351,8 +351,8 @@ def test_patches_merge_as_rfc_7386_says(target: Any, patch: Any, expected: Any) 
 
 
 def test_a_patch_for_a_kind_that_is_not_rendered_is_refused() -> None:
-    with pytest.raises(LookupError, match=r"StatefulSet.*this model renders Service"):
-        apply_patches([{"kind": "Service"}], [Patch(kind="StatefulSet", merge={})])
+    with pytest.raises(LookupError, match=r"CronJob.*this model renders Service"):
+        apply_patches([{"kind": "Service"}], [Patch(kind="CronJob", merge={})])
 
 
 @pytest.fixture

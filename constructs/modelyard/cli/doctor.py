@@ -21,6 +21,7 @@ from modelyard.cli.workspace import (
     ModelsOption,
     Output,
     OutputOption,
+    environment_path,
     open_workspace,
 )
 from modelyard.planning import Plan
@@ -65,7 +66,7 @@ def doctor(
             print_findings(workspace.findings)
         return 1
     account = opened(planned.environment.region, profile, "doctor")
-    file = str(environments / f"{env}.yaml")
+    file = str(environment_path(environments, env))
     results = examine(account, Case(planned.environment, planned, datetime.now(UTC), env, file))
     if output is Output.json:
         _print_json(planned, results)

@@ -20,12 +20,14 @@ from modelyard.cli.workspace import (
     EnvOption,
     Output,
     OutputOption,
+    environment_path,
     readable_environment,
 )
 from modelyard.operations.leftovers import described_cluster
 from modelyard.operations.readiness import Readiness, readiness
 from modelyard.operations.upgrade import Obstacle, UpgradeStep, days_of_support, obstacles, upgrade_steps
 from modelyard.spec import Environment, load_environment
+from modelyard.spec.folders import yaml_files
 
 _HELP = """Say what is in the way of a Kubernetes upgrade, and what happens in which order. Nothing is changed.
 
@@ -69,7 +71,7 @@ def upgrade_plan(
     if current is None:
         current, found = _asked(environment, profile, to)
     in_the_way = [*obstacles(environment, current, to), *found.obstacles]
-    file = environments / f"{env}.yaml"
+    file = Path(str(environment_path(environments, env)))
     steps: list[UpgradeStep] = []
     if current != to and not in_the_way:
         steps += _first(environments, environment, to)
@@ -116,7 +118,7 @@ def _first(environments: Path, environment: Environment, to: str) -> Iterator[Up
     if not environment.strict:
         return
     behind = []
-    for path in sorted(environments.glob("*.yaml")):
+    for path in yaml_files(environments):
         other = load_environment(path)[0]
         if (
             other

@@ -14,6 +14,7 @@ from modelyard.findings import Finding, Location
 from modelyard.hardware.prices import prices_path, put_in_force, read_prices
 from modelyard.planning import Plan, plan
 from modelyard.spec import Catalogue, Environment, load_catalogue, load_environment
+from modelyard.spec.folders import environment_files
 from modelyard.spec.yaml_source import Source
 
 
@@ -81,14 +82,22 @@ def apart_from_inputs(folder: Path, models: Path, environments: Path) -> None:
 
 def environment_path(folder: Path, name: str) -> Path | Finding:
     """The file of environment `name`, or the finding that lists the ones there are."""
-    path = folder / f"{name}.yaml"
-    if path.is_file():
-        return path
-    known = sorted(file.stem for file in folder.glob("*.yaml"))
+    files = environment_files(folder)
+    found = files.get(name, [])
+    if len(found) == 1:
+        return found[0]
+    if found:
+        both = " and ".join(path.name for path in found)
+        return Finding(
+            "SPEC004",
+            f"environment '{name}' stands in {both}",
+            "delete or rename one of them",
+            Location(str(found[0])),
+        )
     return Finding(
         "ENV002",
         f"no environment '{name}'",
-        f"use one of {', '.join(known)}" if known else f"create {path}",
+        f"use one of {', '.join(sorted(files))}" if files else f"create {folder / f'{name}.yaml'}",
         Location(str(folder)),
     )
 

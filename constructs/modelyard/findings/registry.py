@@ -55,9 +55,17 @@ _CHECKS = (
     ),
     _error(
         "SPEC004",
-        "Two files describe the same model",
-        "Names are identities: Deployments, Services and dashboards of the two would overwrite each other.",
+        "Two files describe the same thing",
+        "Names are identities: of two models with one name, Deployments, Services and dashboards would overwrite each other; of "
+        "`dev.yaml` and `dev.yml`, nobody can say which one counts.",
         "Rename one of them: `name:` in the file, or the file itself.",
+    ),
+    _error(
+        "SPEC005",
+        "A model file lies in the wrong place",
+        "`models/` holds model files, and a folder for each team that has its own: `models/search/x.yaml` belongs to team "
+        "`search`. A file one level deeper would be overlooked, and an owner that contradicts the folder leaves open who answers.",
+        "Move the file, or leave `owner.team` to its folder.",
     ),
     _error(
         "ENV001",

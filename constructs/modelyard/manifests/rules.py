@@ -15,6 +15,7 @@ from modelyard.manifests.pods import DRAIN, WORKLOADS, Manifest, at, pod_templat
 from modelyard.manifests.routes import route_findings
 from modelyard.manifests.scalers import scaler_findings
 from modelyard.manifests.shares import share_findings
+from modelyard.manifests.sizes import size_findings
 from modelyard.spec.loading import secret_value
 
 __all__ = ["DRAIN", "check_objects", "pod_templates", "selects"]
@@ -51,6 +52,7 @@ def check_objects(objects: Iterable[Manifest]) -> list[Finding]:
     findings = [
         *_duplicates(items),
         *_secret_findings(items),
+        *size_findings(items),
         *join_findings(items),
         *reference_findings(items),
         *network_findings(items),

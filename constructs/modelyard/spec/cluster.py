@@ -8,8 +8,9 @@ from pydantic import Field, field_validator
 
 from modelyard.releases import addon_version, addons
 from modelyard.spec.document import DNS_LABEL, Document, ObjectName
+from modelyard.spec.network import Cidr
 
-RoleArn = Annotated[str, Field(pattern=r"^arn:aws[a-z-]*:iam::\d{12}:(role|user)/.+$")]
+RoleArn = Annotated[str, Field(pattern=r"^arn:aws[a-z-]*:iam::[0-9]{12}:(role|user)/.+$")]
 AmiAlias = Annotated[str, Field(pattern=r"^(al2023|bottlerocket)@(latest|v[0-9][0-9.]*)$")]
 KubernetesVersion = Literal["1.35", "1.36"]
 
@@ -52,11 +53,11 @@ class Cluster(Document):
     """Who launches nodes: Karpenter on a small node group of ours, or EKS Auto Mode; pools are the same."""
     node_repair: bool = True
     """Replace nodes whose accelerator or kubelet has failed for ten or thirty minutes; Auto Mode always does."""
-    addon_versions: dict[str, Annotated[str, Field(pattern=r"^v\d+\.\d+\.\d+-eksbuild\.\d+$")]] = Field(
-        default_factory=dict
-    )
+    addon_versions: dict[
+        str, Annotated[str, Field(pattern=r"^v[0-9]+\.[0-9]+\.[0-9]+-eksbuild\.[0-9]+$")]
+    ] = Field(default_factory=dict)
     """Versions of EKS add-ons that differ from the tested ones, such as `vpc-cni: v1.22.4-eksbuild.3`."""
-    public_access_cidrs: tuple[Annotated[str, Field(pattern=r"^[0-9./]+$")], ...] = ()
+    public_access_cidrs: tuple[Cidr, ...] = ()
     """Networks that may reach the API server over the internet; none means a private endpoint alone."""
     admins: tuple[RoleArn, ...] = ()
     """IAM principals with cluster administration."""

@@ -23,7 +23,7 @@ class Document(BaseModel):
     )
 
 
-_DURATION = re.compile(r"^(?P<value>\d+)(?P<unit>s|m|h)$")
+_DURATION = re.compile(r"^(?P<value>[0-9]+)(?P<unit>s|m|h)$")
 _SECONDS = {"s": 1, "m": 60, "h": 3600}
 
 
@@ -66,8 +66,8 @@ Budget = Annotated[
 ]
 """A duration like `Seconds`, or None, which is `auto` in YAML, for one that the plan derives."""
 
-_LATENCY = re.compile(r"^(?P<value>\d+(\.\d+)?)(?P<unit>ms|s)$")
-_PERCENT = re.compile(r"^(?P<value>\d+(\.\d+)?)%$")
+_LATENCY = re.compile(r"^(?P<value>[0-9]+(\.[0-9]+)?)(?P<unit>ms|s)$")
+_PERCENT = re.compile(r"^(?P<value>[0-9]+(\.[0-9]+)?)%$")
 
 
 def _parse_latency(value: object) -> object:

@@ -55,7 +55,7 @@ class Engine(Document):
     """`auto`: vLLM on NVIDIA GPUs, vLLM Neuron on Trainium, llama-server for GGUF and on CPUs."""
     backend: Literal["vllm", "tensorrtllm"] | None = None
     """Backend of `triton`; default vllm."""
-    version: Annotated[str, Field(pattern=r"^(\d+\.\d+(\.\d+)?|b\d+)$")] | None = None
+    version: Annotated[str, Field(pattern=r"^([0-9]+\.[0-9]+(\.[0-9]+)?|b[0-9]+)$")] | None = None
     """Engine release; default: the newest one that Modelyard knows."""
     max_model_len: Annotated[int, Field(ge=LEAST_MAX_MODEL_LEN)] | None = None
     """Longest prompt plus answer, in tokens; default: the longest that fits, up to the model's own limit."""
@@ -110,7 +110,7 @@ class KvOffload(Document):
     """`lmcache` keeps it in LMCache's local CPU store, which other replicas cannot read either."""
 
 
-_SIZE = re.compile(r"^(\d+)Gi$")
+_SIZE = re.compile(r"^([0-9]+)Gi$")
 
 
 def _parse_kv_offload(value: object) -> object:

@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
+import difflib
 from typing import Annotated, Literal, Self
 
-from pydantic import Field, field_validator, model_validator
+from pydantic import AfterValidator, Field, field_validator, model_validator
 
+from modelyard.findings import CHECKS
 from modelyard.spec.cluster import Cluster, Team
 from modelyard.spec.document import DNS_LABEL, Document, ObjectName, SecretName
 from modelyard.spec.governance import Cost, OfficeHours
-from modelyard.spec.network import Network
+from modelyard.spec.labels import LabelKey, LabelValue, TagKey, TagValue
+from modelyard.spec.network import Cidr, Network
 from modelyard.spec.operation import Access, AllowedClients, Availability, Replicas, Scaling
 from modelyard.spec.pool import Pool
 from modelyard.spec.storage import Cache
@@ -22,7 +25,7 @@ class Monitoring(Document):
     """Render ServiceMonitors; needs the Prometheus Operator's CRDs in the cluster."""
     namespace: Annotated[str, Field(pattern=DNS_LABEL)] = "monitoring"
     """Namespace of Prometheus: the only one besides `access.allowFrom` that may reach a model's port."""
-    labels: dict[str, str] = Field(default_factory=lambda: {"release": "kube-prometheus-stack"})
+    labels: dict[LabelKey, LabelValue] = Field(default_factory=lambda: {"release": "kube-prometheus-stack"})
     """Labels that Prometheus' serviceMonitorSelector asks for."""
     prometheus: Annotated[str, Field(pattern=r"^https?://.+")] | None = None
     """Address of Prometheus for autoscaling; default: the service of kube-prometheus-stack in `namespace`."""
@@ -33,7 +36,9 @@ class Monitoring(Document):
     managed_grafana: bool = False
     """Create an Amazon Managed Grafana workspace over them; people sign in by IAM Identity Center."""
     otlp_endpoint: (
-        Annotated[str, Field(pattern=r"^https?://[a-z0-9-]+\.[a-z0-9-]+(\.svc[a-z0-9.-]*)?:\d{2,5}(/.*)?$")]
+        Annotated[
+            str, Field(pattern=r"^https?://[a-z0-9-]+\.[a-z0-9-]+(\.svc[a-z0-9.-]*)?:[0-9]{2,5}(/.*)?$")
+        ]
         | None
     ) = None
     """OpenTelemetry collector for models with `observability.tracing`: `http://SERVICE.NAMESPACE:4317`, inside the cluster."""
@@ -53,9 +58,6 @@ class Monitoring(Document):
     @property
     def prometheus_url(self) -> str:
         return self.prometheus or f"http://kube-prometheus-stack-prometheus.{self.namespace}:9090"
-
-
-Cidr = Annotated[str, Field(pattern=r"^\d{1,3}(\.\d{1,3}){3}/\d{1,2}$")]
 
 
 class Gateway(Document):
@@ -125,7 +127,7 @@ class ManagedArgoCd(Document):
 
     identity_center: Annotated[str, Field(pattern=r"^arn:aws[a-z-]*:sso:::instance/ssoins-[0-9a-f]{16}$")]
     """The Identity Center instance."""
-    region: Annotated[str, Field(pattern=r"^[a-z]{2}(-[a-z]+)+-\d$")] | None = None
+    region: Annotated[str, Field(pattern=r"^[a-z]{2}(-[a-z]+)+-[0-9]$")] | None = None
     """Its region; default: the environment's."""
     admins: Annotated[tuple[str, ...], Field(min_length=1)]
     """Ids of the Identity Center groups that administer Argo CD."""
@@ -152,10 +154,17 @@ class Override(Document):
     availability: Availability | None = None
 
 
+def _known(code: str) -> str:
+    if code not in CHECKS:
+        close = difflib.get_close_matches(code[:16], CHECKS, n=1, cutoff=0.6)
+        raise ValueError(f"there is no finding of this code{f'; did you mean {close[0]}?' if close else ''}")
+    return code
+
+
 class Acknowledgement(Document):
     """A warning that somebody has read and accepted."""
 
-    code: Annotated[str, Field(pattern=r"^[A-Z0-9]+$")]
+    code: Annotated[str, Field(pattern=r"^[A-Z0-9]+$"), AfterValidator(_known)]
     """The finding's code."""
     reason: Annotated[str, Field(min_length=10)]
     """Why it is acceptable here."""
@@ -168,9 +177,9 @@ class Environment(Document):
 
     name: Annotated[str, Field(pattern=DNS_LABEL, max_length=20)]
     """Default: the file's name."""
-    account: Annotated[str, Field(pattern=r"^\d{12}$")]
+    account: Annotated[str, Field(pattern=r"^[0-9]{12}$")]
     """AWS account id; quote it, or YAML reads a number."""
-    region: Annotated[str, Field(pattern=r"^[a-z]{2}(-[a-z]+)+-\d$")]
+    region: Annotated[str, Field(pattern=r"^[a-z]{2}(-[a-z]+)+-[0-9]$")]
     availability_zones: Annotated[tuple[str, ...], Field(min_length=2, max_length=3)]
     """Two or three zones of the region, by name; never looked up."""
     policy: Literal["relaxed", "strict"] = "relaxed"
@@ -206,7 +215,7 @@ class Environment(Document):
     """Namespace of the model servers."""
     quotas: dict[str, Annotated[int, Field(ge=0)]] = Field(default_factory=dict)
     """EC2 vCPU quotas of the account by Service Quotas code, such as `L-DB2E81BA: 384`; the plan compares them."""
-    tags: dict[str, str] = Field(default_factory=dict)
+    tags: Annotated[dict[TagKey, TagValue], Field(max_length=40)] = Field(default_factory=dict)
     """Tags on every AWS resource."""
     acknowledge: tuple[Acknowledgement, ...] = ()
     """Warnings accepted here, each with its reason; errors cannot be accepted."""

@@ -9,7 +9,7 @@ from pydantic import BeforeValidator, Field, model_validator
 
 from modelyard.spec.document import Document
 
-_CAPABILITY = re.compile(r"^\d+\.\d$")
+_CAPABILITY = re.compile(r"^[0-9]+\.[0-9]$")
 
 
 def _capability(value: object) -> object:

@@ -6,8 +6,10 @@ from typing import Annotated, Self
 
 from pydantic import Field, model_validator
 
+from modelyard.spec.cron import Cron
 from modelyard.spec.document import Document
-from modelyard.spec.operation import CRON
+from modelyard.spec.operation import begins_and_ends
+from modelyard.spec.timezone import TimeZone
 
 Email = Annotated[str, Field(pattern=r"^[^@\s]+@[^@\s]+\.[^@\s]+$")]
 
@@ -38,9 +40,14 @@ class Cost(Document):
 class OfficeHours(Document):
     """Times in which models run; outside of them they have no replica, and their nodes go."""
 
-    start: Annotated[str, Field(pattern=CRON)]
+    start: Cron
     """Cron expression of the beginning, such as `0 7 * * 1-5`."""
-    end: Annotated[str, Field(pattern=CRON)]
+    end: Cron
     """Cron expression of the end, such as `0 19 * * 1-5`."""
-    timezone: Annotated[str, Field(pattern=r"^[A-Za-z_]+(/[A-Za-z_+-]+[0-9]*)*$")] = "UTC"
+    timezone: TimeZone = "UTC"
     """IANA name of the time zone."""
+
+    @model_validator(mode="after")
+    def _begins_and_ends(self) -> Self:
+        begins_and_ends(self.start, self.end)
+        return self

@@ -19,6 +19,7 @@ from pydantic_core import ErrorDetails
 from modelyard.findings import Finding, Location
 from modelyard.spec.document import Document
 from modelyard.spec.environment import Environment
+from modelyard.spec.folders import SUFFIXES, team_folders, unread_findings, yaml_files
 from modelyard.spec.model import Model
 from modelyard.spec.pipeline import Pipeline
 from modelyard.spec.yaml_source import FieldPath, Source, read_yaml
@@ -40,17 +41,23 @@ class Catalogue:
 
 
 def load_catalogue(folder: Path) -> tuple[Catalogue, list[Finding]]:
-    """Read every `*.yaml` in `folder`; broken files are findings, and stay in as far as they can be understood."""
+    """Read the model files in `folder` and in its teams' folders.
+
+    Broken files are findings, and stay in as far as they can be understood.
+    """
     models: dict[str, Model] = {}
     sources: dict[str, Source] = {}
     findings: list[Finding] = []
-    paths = sorted([*folder.glob("*.yaml"), *folder.glob("*.yml")])
+    paths: list[tuple[Path, str | None]] = [(path, None) for path in yaml_files(folder)]
+    for team in team_folders(folder):
+        paths += [(path, team.name) for path in yaml_files(team)]
+        findings += unread_findings(team)
     if not paths:
         findings.append(
             Finding("YAML001", "the folder holds no *.yaml file", "add a model file", Location(str(folder)))
         )
-    for path in paths:
-        model, source, problems = load_model(path)
+    for path, owner in paths:
+        model, source, problems = load_model(path, team=owner)
         findings += problems
         if model is None or source is None:
             continue
@@ -70,8 +77,8 @@ def load_catalogue(folder: Path) -> tuple[Catalogue, list[Finding]]:
     return Catalogue(MappingProxyType(models), MappingProxyType(sources)), findings
 
 
-def load_model(path: Path) -> tuple[Model | None, Source | None, list[Finding]]:
-    """Read one model file.
+def load_model(path: Path, *, team: str | None = None) -> tuple[Model | None, Source | None, list[Finding]]:
+    """Read one model file; `team` owns it where it lies in that team's folder.
 
     The model is None when too little of the file can be understood. With findings it may still be a model, made of
     the parts that are right, so that later checks report their problems in the same run; it must not be deployed.
@@ -80,6 +87,9 @@ def load_model(path: Path) -> tuple[Model | None, Source | None, list[Finding]]:
     if isinstance(source, Finding):
         return None, None, [source]
     source, findings = _with_config(source, path.parent)
+    if team is not None:
+        source, problems = _with_owner(source, team)
+        findings += problems
     model, problems = _validate(Model, source, {"name": path.stem})
     findings += [*problems, *_account_specifics(source), *_secret_values(source)]
     return model, source, findings
@@ -120,6 +130,24 @@ def _with_config(source: Source, folder: Path) -> tuple[Source, list[Finding]]:
     return replace(source, data=data), findings
 
 
+def _with_owner(source: Source, team: str) -> tuple[Source, list[Finding]]:
+    """`source` with `team` as its owner; the finding where the file names another one."""
+    owner = source.data.get("owner") or {}
+    if not isinstance(owner, dict):
+        return source, []
+    findings = []
+    if (stated := owner.get("team", team)) != team:
+        findings.append(
+            Finding(
+                "SPEC005",
+                f"owner.team is {stated!r}, and the file lies in the folder of team '{team}'",
+                "move the file, or leave owner.team out",
+                source.locate(("owner", "team")),
+            )
+        )
+    return replace(source, data={**source.data, "owner": {**owner, "team": stated}}), findings
+
+
 def load_environment(path: Path) -> tuple[Environment | None, Source | None, list[Finding]]:
     """Read one environment file; the environment is None when it has an error."""
     source = read_yaml(path)
@@ -131,8 +159,17 @@ def load_environment(path: Path) -> tuple[Environment | None, Source | None, lis
 
 
 def load_pipeline(path: Path) -> tuple[Pipeline | None, Source | None, list[Finding]]:
-    """Read the pipeline's file; the pipeline is None when it has an error."""
-    source = read_yaml(path)
+    """Read the pipeline's file, `.yaml` or `.yml`; the pipeline is None when it has an error."""
+    found = [file for suffix in SUFFIXES if (file := path.with_suffix(suffix)).exists()]
+    if len(found) > 1:
+        both = Finding(
+            "SPEC004",
+            f"the pipeline stands in {' and '.join(file.name for file in found)}",
+            "delete one of them",
+            Location(str(path)),
+        )
+        return None, None, [both]
+    source = read_yaml(found[0] if found else path)
     if isinstance(source, Finding):
         return None, None, [source]
     pipeline, findings = _validate(Pipeline, source, {})

@@ -53,7 +53,8 @@ class Model(Document):
     """Version of this format."""
     name: ObjectName
     """Lower-case letters, digits and dashes; default: the file's name."""
-    description: str | None = None
+    description: Annotated[str, Field(max_length=4096)] | None = None
+    """A few sentences; they become an annotation of every object."""
     owner: Owner | None = None
     model: Annotated[Weights, BeforeValidator(parse_weights, json_schema_input_type=Weights | str)]
     """The weights: `hf://ORG/REPO` in short."""

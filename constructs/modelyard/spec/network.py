@@ -2,13 +2,33 @@
 
 from __future__ import annotations
 
+from ipaddress import IPv4Network
 from typing import Annotated, Self
 
-from pydantic import Field, model_validator
+from pydantic import AfterValidator, Field, model_validator
 
 from modelyard.spec.document import Document
 
-VpcCidr = Annotated[str, Field(pattern=r"^\d{1,3}(\.\d{1,3}){3}/(1[6-9]|2[0-2])$")]
+
+def check_network(text: str) -> str:
+    """`text`, where it is an IPv4 network.
+
+    Raises:
+        ValueError: a number is above 255, or bits are set behind the prefix, which EC2 and Kubernetes refuse.
+    """
+    try:
+        IPv4Network(text)
+    except ValueError as error:
+        raise ValueError(f"must be an IPv4 network such as 10.0.0.0/16: {error}") from None
+    return text
+
+
+VpcCidr = Annotated[
+    str, Field(pattern=r"^[0-9]{1,3}(\.[0-9]{1,3}){3}/(1[6-9]|2[0-2])$"), AfterValidator(check_network)
+]
+Cidr = Annotated[
+    str, Field(pattern=r"^[0-9]{1,3}(\.[0-9]{1,3}){3}/[0-9]{1,2}$"), AfterValidator(check_network)
+]
 
 
 class ExistingVpc(Document):

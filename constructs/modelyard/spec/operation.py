@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import difflib
 from typing import Annotated, Any, Literal, Self
 
-from pydantic import BeforeValidator, Field, model_validator
+from pydantic import AfterValidator, BeforeValidator, Field, model_validator
 
+from modelyard.spec.cron import Cron
 from modelyard.spec.document import (
     DNS_LABEL,
     Budget,
@@ -15,18 +17,23 @@ from modelyard.spec.document import (
     SecretName,
     Share,
 )
+from modelyard.spec.labels import LabelKey, LabelValue
+from modelyard.spec.timezone import TimeZone
+from modelyard.spec.uri import check_uri
 from modelyard.spec.weights import CacheStrategy
 
 Availability = Literal["zonal", "single"]
-_BATCH_FILE = r"^efs://batches(/[\w.-]+)+$"
+_BatchFile = Annotated[str, Field(pattern=r"^efs://batches(/[A-Za-z0-9_.-]+)+$"), AfterValidator(check_uri)]
 
 
 class Owner(Document):
     """Who answers for the model and who pays."""
 
-    team: Annotated[str, Field(pattern=r"^[A-Za-z0-9]([\w.-]{0,61}[A-Za-z0-9])?$")]
-    cost_center: Annotated[str, Field(pattern=r"^[A-Za-z0-9]([\w.-]{0,61}[A-Za-z0-9])?$")] | None = None
-    contact: str | None = None
+    team: Annotated[str, Field(pattern=r"^[A-Za-z0-9]([A-Za-z0-9_.-]{0,61}[A-Za-z0-9])?$")]
+    cost_center: Annotated[str, Field(pattern=r"^[A-Za-z0-9]([A-Za-z0-9_.-]{0,61}[A-Za-z0-9])?$")] | None = (
+        None
+    )
+    contact: Annotated[str, Field(max_length=256)] | None = None
 
 
 class Replicas(Document):
@@ -46,20 +53,32 @@ def parse_replicas(value: object) -> object:
     return {"min": value, "max": value} if isinstance(value, int) and not isinstance(value, bool) else value
 
 
-CRON = r"^(\S+\s+){4}\S+$"
+def begins_and_ends(start: str, end: str) -> None:
+    """Refuse times that are none: KEDA takes no scaler whose start is its end.
+
+    Raises:
+        ValueError: they are the same.
+    """
+    if start.split() == end.split():
+        raise ValueError(f"start and end are the same, {start}")
 
 
 class Hours(Document):
     """Times at which replicas are kept, such as office hours."""
 
-    start: Annotated[str, Field(pattern=CRON)]
+    start: Cron
     """Cron expression of the beginning, five fields."""
-    end: Annotated[str, Field(pattern=CRON)]
+    end: Cron
     """Cron expression of the end."""
-    timezone: Annotated[str, Field(pattern=r"^[A-Za-z_]+(/[A-Za-z_+-]+[0-9]*)*$")] = "UTC"
+    timezone: TimeZone = "UTC"
     """IANA name of the time zone."""
     replicas: Annotated[int, Field(ge=1, le=500)] = 1
     """Replicas in that time, at the least."""
+
+    @model_validator(mode="after")
+    def _begins_and_ends(self) -> Self:
+        begins_and_ends(self.start, self.end)
+        return self
 
 
 class Scaling(Document):
@@ -91,7 +110,7 @@ class AllowedClients(Document):
     """Pods that may call the endpoint."""
 
     namespace: Annotated[str, Field(pattern=DNS_LABEL)]
-    pod_labels: dict[str, str] = Field(default_factory=dict)
+    pod_labels: dict[LabelKey, LabelValue] = Field(default_factory=dict)
     """Further restriction; default: every pod of the namespace."""
 
 
@@ -123,11 +142,11 @@ class Disaggregation(Document):
 class Batch(Document):
     """A job over a file of requests (vLLM's run-batch) instead of an endpoint."""
 
-    input: Annotated[str, Field(pattern=_BATCH_FILE)]
+    input: _BatchFile
     """Requests in OpenAI's batch format, one a line: a file below `efs://batches/` in the shared cache."""
-    output: Annotated[str, Field(pattern=_BATCH_FILE)]
+    output: _BatchFile
     """Where the answers go: another file there."""
-    schedule: Annotated[str, Field(pattern=CRON)] | None = None
+    schedule: Cron | None = None
     """Cron expression of a recurring run; default: once for each version of the job."""
     deadline: Seconds = 6 * 3600
     """Time after which a run is stopped, loading included."""
@@ -171,10 +190,43 @@ class Observability(Document):
     """Send OpenTelemetry traces to the environment's `monitoring.otlpEndpoint`."""
 
 
+PATCHABLE = (
+    "ConfigMap",
+    "CronJob",
+    "Deployment",
+    "HTTPRoute",
+    "InferencePool",
+    "Job",
+    "LeaderWorkerSet",
+    "NetworkPolicy",
+    "PodDisruptionBudget",
+    "PrometheusRule",
+    "Role",
+    "RoleBinding",
+    "ScaledObject",
+    "Service",
+    "ServiceAccount",
+    "ServiceMonitor",
+)
+"""Kinds of objects that some model renders; which ones a certain model does, its rendering says."""
+
+
+def _rendered_kind(kind: str) -> str:
+    if kind not in PATCHABLE:
+        by_lower = {known.lower(): known for known in PATCHABLE}
+        close = difflib.get_close_matches(kind.lower()[:64], by_lower, n=1, cutoff=0.6)
+        raise ValueError(
+            f"no model renders it; did you mean {by_lower[close[0]]}?"
+            if close
+            else f"no model renders it; known kinds are {', '.join(PATCHABLE)}"
+        )
+    return kind
+
+
 class Patch(Document):
     """A last resort: a merge over one rendered object, checked afterwards like everything else."""
 
-    kind: str
+    kind: Annotated[str, AfterValidator(_rendered_kind)]
     """Kind of the object to change."""
     merge: dict[str, Any]
     """RFC 7386 merge patch."""

@@ -37,13 +37,13 @@ class Pipeline(Document):
     connection_arn: Annotated[
         str,
         Field(
-            pattern=r"^arn:aws[a-z-]*:(codeconnections|codestar-connections):[a-z0-9-]+:\d{12}:connection/.+$"
+            pattern=r"^arn:aws[a-z-]*:(codeconnections|codestar-connections):[a-z0-9-]+:[0-9]{12}:connection/.+$"
         ),
     ]
     """CodeConnections connection with access to the repository; made once, in the console."""
-    account: Annotated[str, Field(pattern=r"^\d{12}$")]
+    account: Annotated[str, Field(pattern=r"^[0-9]{12}$")]
     """Account of the pipeline itself, best one of its own; quote it, or YAML reads a number."""
-    region: Annotated[str, Field(pattern=r"^[a-z]{2}(-[a-z]+)+-\d$")]
+    region: Annotated[str, Field(pattern=r"^[a-z]{2}(-[a-z]+)+-[0-9]$")]
     stages: Annotated[tuple[StageOrName, ...], Field(min_length=1)]
     """Environments in their order."""
     github_oidc_provider: Literal["create", "existing"] = "create"

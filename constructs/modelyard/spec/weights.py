@@ -5,20 +5,24 @@ from __future__ import annotations
 import re
 from typing import Annotated, Any, Literal, Self
 
-from pydantic import BeforeValidator, Field, model_validator
+from pydantic import AfterValidator, BeforeValidator, Field, model_validator
 
 from modelyard.spec.document import (
     Document,
     ObjectName,
     SecretName,
 )
+from modelyard.spec.uri import check_path, check_uri
 
 Task = Literal["generate", "embed", "rerank"]
 CacheStrategy = Literal["efs", "s3-stream", "nvme"]
 
-_S3_URI = r"s3://[a-z0-9][a-z0-9.-]{1,61}[a-z0-9](/[\w.=-]+)*"
-_EFS_URI = r"efs://[\w.-]+(/[\w.-]+)*"
-_URI = rf"^(hf://[\w.-]+/[\w.-]+|{_EFS_URI}|{_S3_URI})$"
+# Ranges and not \w, which also is every letter of Unicode.
+_S3_URI = r"s3://[a-z0-9][a-z0-9.-]{1,61}[a-z0-9](/[A-Za-z0-9_.=-]+)*"
+_EFS_URI = r"efs://[A-Za-z0-9_.-]+(/[A-Za-z0-9_.-]+)*"
+_HF_URI = r"hf://[A-Za-z0-9_.-]+/[A-Za-z0-9_.-]+"
+HubUri = Annotated[str, Field(pattern=rf"^{_HF_URI}$"), AfterValidator(check_uri)]
+Revision = Annotated[str, Field(pattern=r"^[A-Za-z0-9_./-]{1,80}$"), AfterValidator(check_path)]
 _COMMIT = re.compile(r"^[0-9a-f]{40}$")
 
 
@@ -37,12 +41,17 @@ ConfigJson = Annotated[
 class Weights(Document):
     """Where the weights come from."""
 
-    uri: Annotated[str, Field(pattern=_URI)]
+    uri: Annotated[str, Field(pattern=rf"^({_HF_URI}|{_EFS_URI}|{_S3_URI})$"), AfterValidator(check_uri)]
     """`hf://ORG/REPO`; `efs://PATH` for weights that are already in the shared cache, `s3://BUCKET/PREFIX` for weights
     that are streamed from a bucket of yours."""
-    revision: Annotated[str, Field(pattern=r"^[\w./-]{1,80}$")] = "main"
+    revision: Revision = "main"
     """Branch, tag or 40-digit commit of a Hugging Face repository."""
-    file: Annotated[str, Field(pattern=r"^[\w.-]+(/[\w.-]+)*\.gguf$")] | None = None
+    file: (
+        Annotated[
+            str, Field(pattern=r"^[A-Za-z0-9_.-]+(/[A-Za-z0-9_.-]+)*\.gguf$"), AfterValidator(check_path)
+        ]
+        | None
+    ) = None
     """The GGUF file in a repository that holds several; of a split model the first part."""
     architecture: str | None = None
     """Hugging Face id whose architecture facts apply, when the uri is not one that the table knows (always for GGUF)."""
@@ -83,8 +92,8 @@ class Adapter(Document):
     """A LoRA adapter served beside the base model."""
 
     name: ObjectName
-    uri: Annotated[str, Field(pattern=r"^hf://[\w.-]+/[\w.-]+$")]
-    revision: Annotated[str, Field(pattern=r"^[\w./-]{1,80}$")] = "main"
+    uri: HubUri
+    revision: Revision = "main"
     rank: Literal[1, 8, 16, 32, 64, 128, 256, 320, 512] = 16
     """Rank of the adapter's matrices."""
 
@@ -92,8 +101,8 @@ class Adapter(Document):
 class DraftModel(Document):
     """Weights that draft for the model."""
 
-    uri: Annotated[str, Field(pattern=r"^hf://[\w.-]+/[\w.-]+$")]
-    revision: Annotated[str, Field(pattern=r"^[\w./-]{1,80}$")] = "main"
+    uri: HubUri
+    revision: Revision = "main"
     architecture: str | None = None
     """Hugging Face id whose architecture facts apply, when the uri is not one that the table knows."""
     config: ConfigJson | None = None

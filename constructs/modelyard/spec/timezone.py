@@ -1,0 +1,36 @@
+"""Names of time zones, as the IANA database has them."""
+
+from __future__ import annotations
+
+import difflib
+from functools import cache
+from importlib.resources import files
+from typing import Annotated
+
+from pydantic import AfterValidator
+
+
+@cache
+def _names() -> frozenset[str]:
+    # The package, not the machine's own database: every machine then gives the same answer, slim images included.
+    return frozenset(files("tzdata").joinpath("zones").read_text(encoding="utf-8").split())
+
+
+def check_timezone(name: str) -> str:
+    """`name`, where the database has it.
+
+    Raises:
+        ValueError: it has not; KEDA would refuse the scaler, and nothing would wake the model.
+    """
+    if name == "UTC" or name in _names():  # the default costs no reading
+        return name
+    by_lower = {known.lower(): known for known in _names()}
+    close = difflib.get_close_matches(name.lower()[:64], by_lower, n=1, cutoff=0.7)
+    raise ValueError(
+        "must be a time zone of the IANA database"
+        + (f"; did you mean '{by_lower[close[0]]}'?" if close else ", such as Europe/Berlin")
+    )
+
+
+TimeZone = Annotated[str, AfterValidator(check_timezone)]
+"""The IANA name of a time zone."""
