@@ -35,10 +35,12 @@ def rendered(name: str) -> tuple[Environment, Path] | None:
 
     tree = Path("dist") / name
     try:
-        render(planned, tree)
+        result = render(planned, tree)
     except (RenderError, NotWritten) as error:
         print(f"{error}\n{name}: nothing was synthesised", file=sys.stderr)
         return None
+    for path in result.removed:
+        print(f"{tree}: removed {path}", file=sys.stderr)
     return planned.environment, tree
 
 
