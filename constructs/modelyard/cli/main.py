@@ -35,6 +35,7 @@ from modelyard.cli import (
     verify,
 )
 from modelyard.cli.workspace import CommandError
+from modelyard.secret_values import mask, random_values
 
 EX_USAGE = 64
 
@@ -90,15 +91,24 @@ def _command() -> Any:
     return typer.main.get_command(app)
 
 
+def _as_typed(text: str) -> str:
+    """A message about the command line without secrets, known ones and random ones."""
+    bare = mask(text)
+    for sighting in reversed(random_values(bare)):
+        bare = bare[: sighting.start] + sighting.shown + bare[sighting.end :]
+    return bare
+
+
 def main() -> None:
     """Run the command and exit with its code."""
     try:
         code = _command().main(standalone_mode=False)
     except CommandError as error:
-        typer.echo(f"modelyard: {error}", err=True)
+        typer.echo(f"modelyard: {mask(str(error))}", err=True)
         sys.exit(1)
     except typer.TyperException as error:
-        typer.echo(f"modelyard: {error} (modelyard --help lists the commands)", err=True)
+        # It repeats what was typed, and people type keys where they do not belong.
+        typer.echo(f"modelyard: {_as_typed(str(error))} (modelyard --help lists the commands)", err=True)
         sys.exit(EX_USAGE)
     except (typer.Abort, KeyboardInterrupt):
         sys.exit(130)

@@ -15,7 +15,7 @@ from modelyard.manifests.pods import DRAIN, WORKLOADS, Manifest, at, pod_templat
 from modelyard.manifests.routes import route_findings
 from modelyard.manifests.scalers import scaler_findings
 from modelyard.manifests.shares import share_findings
-from modelyard.spec.loading import secret_value
+from modelyard.secret_values import sightings
 
 __all__ = ["DRAIN", "check_objects", "pod_templates", "selects"]
 
@@ -96,9 +96,11 @@ def _duplicates(items: list[Manifest]) -> Iterator[Finding]:
 def _secret_findings(items: list[Manifest]) -> Iterator[Finding]:
     for item in items:
         for text in _strings(item):
-            if match := secret_value(text):
+            for sighting in sightings(text):
                 yield broken(
-                    item, f"holds a value that looks like a secret, {match[0][:4]}…", "name a secret instead"
+                    item,
+                    f"holds a value that looks like a secret: {sighting.what}, {sighting.shown}",
+                    "name a secret instead",
                 )
         if item["kind"] == "Secret":
             yield broken(item, "a Secret with its value would be written to a file", "use an ExternalSecret")
