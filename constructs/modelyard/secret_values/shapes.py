@@ -1,4 +1,4 @@
-"""Credentials by their shape: `data/shapes.json`, from the documentation of those who issue them."""
+"""Credentials by their shape: `data/shapes.json`."""
 
 from __future__ import annotations
 
