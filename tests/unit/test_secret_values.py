@@ -7,6 +7,7 @@ import json
 import random
 import re
 import string
+import time
 from itertools import pairwise
 
 import pytest
@@ -25,6 +26,7 @@ from modelyard.secret_values import (
     suspects,
     without,
 )
+from modelyard.secret_values import settings as settings_in
 from modelyard.secret_values.shapes import Shape, shapes
 from tests.unit.given_secrets import PUBLIC, SECRET, drawn
 
@@ -271,6 +273,51 @@ def test_every_flag_that_takes_a_secret_is_known_by_its_name() -> None:
     assert sorted(flag for flag in flags if names_a_secret(flag) == "certain") == [
         *("admin-api-key", "api-key", "hf-token", "ssl-keyfile-password"),
     ]
+
+
+@pytest.mark.parametrize(
+    "unit",
+    [
+        *(
+            "a",
+            "a.",
+            "a-",
+            "eyJ-",
+            "sk-",
+            "://",
+            "a://:b",
+            "-----BEGIN PRIVATE KEY-----\n",
+            "SG.a",
+            "hf_",
+            "A1b",
+            "a:",
+            "a=",
+            " ",
+        ),
+        *(
+            "bearer ",
+            "basic a",
+            "password",
+            "--api-key ",
+            "arn:a-",
+            "sha256:",
+            "x@",
+            '"auth":"',
+            "xox",
+            "LS0tLS1CRUdJTi",
+            "#",
+        ),
+    ],
+)
+def test_no_text_takes_long(unit: str) -> None:
+    """Half a megabyte that begins like a secret over and over, with every anchor in it."""
+    text = unit * (500_000 // len(unit)) + " @ eyJ sk- PRIVATE KEY SG. :AA"
+    began = time.process_time()
+
+    found = [*sightings(text), *random_values(text), *settings_in(text)]
+
+    assert all(sighting.end > sighting.start for sighting in found)
+    assert time.process_time() - began < 5
 
 
 @pytest.mark.parametrize(

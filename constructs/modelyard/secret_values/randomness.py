@@ -25,16 +25,17 @@ _CANDIDATE = re.compile(rf"[A-Za-z0-9+/_-]{{{SHORTEST},}}={{0,2}}")
 _PUBLIC = re.compile(
     r"-----BEGIN (?P<kind>CERTIFICATE(?: REQUEST)?|(?:[A-Z]+ )?PUBLIC KEY(?: BLOCK)?|X509 CRL|PGP SIGNATURE|DH PARAMETERS)-----"
     r"[\s\S]*?(?:-----END (?P=kind)-----|\Z)"
-    r"|(?:ssh-(?:rsa|dss|ed25519)|ecdsa-sha2-[\w-]+|sk-[\w-]+@openssh\.com) +AAAA[A-Za-z0-9+/]+={0,2}"
+    r"|(?:ssh-(?:rsa|dss|ed25519)|ecdsa-sha2-[\w-]{1,40}|sk-[\w-]{1,40}@openssh\.com) +AAAA[A-Za-z0-9+/]+={0,2}"
     r"|(?i:\b(?:sha(?:1|224|256|384|512)|md5|h1|blake[23]b?|crc32c?))[-:= ]+[A-Za-z0-9+/_-]+={0,2}"
-    r"|\barn:[\w-]+:[^\s\"',}\]]+"
-    r"|\b[A-Za-z][A-Za-z0-9+.-]*://[^\s\"'<>]+"
+    r"|\barn:[\w-]{1,20}:[^\s\"',}\]]+"
+    r"|\b[A-Za-z][A-Za-z0-9+.-]{0,20}://[^\s\"'<>]+"
 )
 _USER_ALONE = re.compile(rf"://(?P<user>[A-Za-z0-9_-]{{{SHORTEST},}})@")
 _DIGEST_LENGTHS = frozenset({32, 40, 56, 64, 96, 128})  # of MD5, SHA-1, SHA-224, SHA-256, SHA-384, SHA-512
 _LONGEST_ID = (
     36  # hexadecimal digits: trace ids, fingerprints and suffixes of resources are shorter than keys
 )
+_ENOUGH = 1024  # characters that tell whether chance wrote a word
 
 
 @lru_cache(maxsize=1 << 14)
@@ -75,7 +76,7 @@ def _drawn(word: str) -> bool:
         )
     if (known := _decodes_to_something(word)) is not None:
         return not known
-    return _by_chance(core)
+    return _by_chance(core[:_ENOUGH])
 
 
 def _by_chance(word: str) -> bool:

@@ -11,7 +11,7 @@ from modelyard.secret_values.shapes import HIDDEN, Sighting
 _SETTING = re.compile(
     r"(?P<name>(?<![\w.-])-{0,2}[A-Za-z_][\w.-]{1,60})[\"']?"
     r"(?P<sign>\s?=\s?|:\s?|\s+is\s+|(?<=[\w\"'])[ \t]+(?=\S))"
-    r"(?:(?P<quote>[\"'])(?P<quoted>(?:(?!(?P=quote)).){3,200})(?P=quote)|(?P<plain>[^\s\"',;&|{}()\[\]<>]{3,}))"
+    r"(?:(?P<quote>[\"'])(?P<quoted>(?:(?!(?P=quote)).){3,200})(?P=quote)|(?P<plain>[^\s\"',;&|{}()\[\]<>]{3,1024}))"
 )
 _WORD = re.compile(r"[A-Za-z]+(?:[-_/.:][A-Za-z]+)*[.:!?]?")
 _KEBAB = re.compile(r"[a-z0-9]+(?:[-/][a-z0-9]+)*-[a-z]+")

@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from functools import cache, lru_cache
 from importlib.resources import files
 
+_PAGE = 1 << 16  # characters: longer texts are read once, and not kept
 _SHORTEST = 8  # characters: an address with one of user and password
 HIDDEN = "…"
 """What stands in a message where a secret stood."""
@@ -63,9 +64,17 @@ def _compiled(pattern: str) -> re.Pattern[str]:
     return re.compile(pattern)
 
 
-@lru_cache(maxsize=1 << 16)  # the objects of a thousand models hold the same few texts
 def sightings(text: str) -> tuple[Sighting, ...]:
     """Every credential in `text` that has a known shape, in order; none overlaps another one."""
+    return _remembered(text) if len(text) < _PAGE else _found(text)
+
+
+@lru_cache(maxsize=1 << 16)  # the objects of a thousand models hold the same few texts
+def _remembered(text: str) -> tuple[Sighting, ...]:
+    return _found(text)
+
+
+def _found(text: str) -> tuple[Sighting, ...]:
     if len(text) < _SHORTEST:
         return ()
     held = dict.fromkeys(shape for anchor, shape in _anchors() if anchor in text)
@@ -73,11 +82,17 @@ def sightings(text: str) -> tuple[Sighting, ...]:
     if not found:
         return ()
     apart: list[Sighting] = []
-    # Of two that overlap the longer one counts: a token in an address is hidden with all of the password.
-    for sighting in sorted(found, key=lambda each: (each.start - each.end, each.start)):
-        if all(sighting.end <= other.start or other.end <= sighting.start for other in apart):
+    for sighting in sorted(found):
+        if not apart or apart[-1].end <= sighting.start:
             apart.append(sighting)
-    return tuple(sorted(apart))
+            continue
+        # Two that overlap are hidden as one: a token in an address with all of the password.
+        last = apart[-1]
+        longer = max(last, sighting, key=lambda each: each.end - each.start)
+        end = max(last.end, sighting.end)
+        whole = (longer.start, longer.end) == (last.start, end)
+        apart[-1] = longer if whole else Sighting(last.start, end, longer.what)
+    return tuple(apart)
 
 
 def _of(shape: Shape, text: str) -> Iterator[Sighting]:

@@ -6,8 +6,10 @@ What is read further has no secret in it any more: no message, table or object c
 from __future__ import annotations
 
 import re
+from bisect import bisect_right
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace
+from functools import lru_cache
 from pathlib import Path
 from typing import Any
 
@@ -152,8 +154,7 @@ def _fix(suspect: Suspect) -> str:
 def _place(source: Source, suspect: Suspect) -> Location:
     """The place of the secret itself, where the file has it in one piece; else that of its value."""
     value = source.locate(suspect.path)
-    lines = source.text.splitlines(keepends=True)
-    start = sum(len(line) for line in lines[: value.line - 1]) + value.column - 1
+    start = _line_starts(source.text)[value.line - 1] + value.column - 1
     offset = source.text.find(suspect.piece, start)
     if suspect.named or offset < 0:
         return value
@@ -161,8 +162,14 @@ def _place(source: Source, suspect: Suspect) -> Location:
 
 
 def _at(source: Source, offset: int) -> Location:
-    line = source.text.count("\n", 0, offset)
-    return Location(source.file, line + 1, offset - (source.text.rfind("\n", 0, offset) + 1) + 1)
+    starts = _line_starts(source.text)
+    line = bisect_right(starts, offset)
+    return Location(source.file, line, offset - starts[line - 1] + 1)
+
+
+@lru_cache(maxsize=4)
+def _line_starts(text: str) -> list[int]:
+    return [0, *(match.end() for match in re.finditer("\n", text))]
 
 
 def _bare(source: Source, found: list[Suspect]) -> Source:
