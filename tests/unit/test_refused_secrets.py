@@ -95,6 +95,21 @@ def test_a_private_key_over_many_lines_is_one_finding(tmp_path: Path) -> None:
     assert refusals(findings) == [(7, 7)]
 
 
+@pytest.mark.parametrize(
+    "value",
+    [
+        f'"{TOKEN[:8]}\\x{ord(TOKEN[8]):02x}{TOKEN[9:]}"',
+        f'"{TOKEN[:9]}\\\n    {TOKEN[9:]}"',
+        f'"a\u2028b\u2028c" # {TOKEN}',
+    ],
+)
+def test_yaml_can_write_a_token_in_many_ways(tmp_path: Path, value: str) -> None:
+    findings = judged(tmp_path, f"{THREE_LINES}description: {value}\n")
+
+    assert [line for line, _ in refusals(findings)] == [4]
+    assert TOKEN[12:] not in repr(findings)
+
+
 def test_the_fix_says_what_a_server_can_be_given(tmp_path: Path) -> None:
     [finding] = judged(tmp_path, f"{THREE_LINES}engine: {{env: {{DB_PASSWORD: hunter2}}}}")
 

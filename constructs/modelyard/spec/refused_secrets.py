@@ -154,11 +154,11 @@ def _fix(suspect: Suspect) -> str:
 def _place(source: Source, suspect: Suspect) -> Location:
     """The place of the secret itself, where the file has it in one piece; else that of its value."""
     value = source.locate(suspect.path)
-    start = _line_starts(source.text)[value.line - 1] + value.column - 1
-    offset = source.text.find(suspect.piece, start)
-    if suspect.named or offset < 0:
+    starts = _line_starts(source.text)
+    if suspect.named or value.line > len(starts):  # YAML has more line breaks than text editors
         return value
-    return _at(source, offset)
+    offset = source.text.find(suspect.piece, starts[value.line - 1] + value.column - 1)
+    return _at(source, offset) if offset >= 0 else value
 
 
 def _at(source: Source, offset: int) -> Location:
