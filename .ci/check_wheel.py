@@ -13,6 +13,7 @@ NEEDED = (
     "modelyard/hardware/data/instance_types.json",
     "modelyard/engines/data/vllm-0.33.0.json",
     "modelyard/releases/data/releases.yaml",
+    "modelyard/secret_values/data/shapes.json",
     "modelyard/engines/data/memory/vllm.yaml",
     "modelyard/architecture/data/architectures.json",
     "modelyard/architecture/data/families.yaml",

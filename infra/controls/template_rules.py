@@ -13,7 +13,7 @@ from typing import Any, Final
 
 from infra.controls import iam_rules
 from infra.controls.violation import Template
-from modelyard.spec.loading import secret_value
+from modelyard.secret_values import sightings
 
 Broken = tuple[str, str]
 Rule = Callable[[Template], Iterator[Broken]]
@@ -120,8 +120,8 @@ def plain_secret(template: Template) -> Iterator[Broken]:
             )
     for section in ("Resources", "Parameters", "Outputs"):
         for name, body in template.get(section, {}).items():
-            if match := secret_value(json.dumps(body)):
-                yield name, f"a value that looks like a secret, {match[0][:4]}…"
+            for sighting in sightings(json.dumps(body)):
+                yield name, f"a value that looks like a secret: {sighting.what}, {sighting.shown}"
 
 
 RULES: Final[Mapping[str, Rule]] = {

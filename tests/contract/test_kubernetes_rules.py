@@ -121,6 +121,12 @@ INSTANCE = "app.kubernetes.io/instance"
             {"name": "HF_TOKEN", "value": "hf_" + "a" * 34},
             "looks like a secret",
         ),
+        (
+            "Deployment",
+            (*SERVER, "env", 0),
+            {"name": "DB_PASSWORD", "value": "hunter2"},
+            "holds a secret written out",
+        ),
         ("Deployment", ("metadata", "annotations", "note"), "AKIA" + "A" * 16, "looks like a secret"),
         ("ServiceAccount", ("metadata", "name"), "renamed", f"service account {MODEL}"),
         ("Service", ("metadata", "name"), "a" * 64, "name has 64 characters"),

@@ -8,6 +8,8 @@ from dataclasses import dataclass
 from functools import lru_cache
 from typing import Any, Literal
 
+from modelyard.secret_values import shown
+
 # MXFP4 packs 32 values with one 8-bit exponent (OCP Microscaling 1.0); NVFP4 packs 16 with one FP8 scale.
 _MX_BLOCK = 32
 _NV_BLOCK = 16
@@ -122,7 +124,7 @@ def read_quantization(config: Mapping[str, Any] | None, override: str | None = N
             _compiled((pattern,))
     except re.error as problem:
         raise UnknownQuantization(
-            f"a pattern that is no regular expression: {problem.pattern!r}"
+            f"a pattern that is no regular expression: {shown(problem.pattern)}"
         ) from problem
     return found
 

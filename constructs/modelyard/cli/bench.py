@@ -37,6 +37,7 @@ from modelyard.clients.load import Workload
 from modelyard.clients.measurement import METRICS, BenchResult, Level, Objective
 from modelyard.clients.promises import bounds, expectations
 from modelyard.planning.throughput import ROOFLINE
+from modelyard.secret_values import shown
 from modelyard.writing import write_file
 
 _HELP = """Put load on a running endpoint and measure throughput, TTFT, ITL and E2E by concurrency.
@@ -168,7 +169,7 @@ def _is_result(path: Path) -> bool:
 def _levels(text: str) -> list[int]:
     parts = [part.strip() for part in text.split(",")]
     if not all(part.isdecimal() and int(part) > 0 for part in parts):
-        raise typer.BadParameter(f"--concurrency takes numbers above 0 such as 1,4,16, got {text}")
+        raise typer.BadParameter(f"--concurrency takes numbers above 0 such as 1,4,16, got {shown(text)}")
     return sorted({int(part) for part in parts})
 
 

@@ -24,6 +24,7 @@ from modelyard.engines import releases
 from modelyard.engines.differences import differences
 from modelyard.hardware import accelerators, instance_types
 from modelyard.planning.weights import checkpoint_size, parameters
+from modelyard.secret_values import shown
 
 _HELP = """List what is known: accelerators, instances, models or engines; or refresh the prices of a region.
 
@@ -178,7 +179,7 @@ def _compared(engine: str, releases_named: str) -> list[dict[str, Any]]:
     old, dots, new = releases_named.partition("..")
     if not dots or not {old, new} <= known.keys():
         raise typer.BadParameter(
-            f"--compare takes OLD..NEW of {', '.join(known) or f'no release: {engine} is unknown'}, got {releases_named}"
+            f"--compare takes OLD..NEW of {', '.join(known) or f'no release: {engine} is unknown'}, got {shown(releases_named)}"
         )
     return [vars(one) for one in differences(known[old], known[new])]
 

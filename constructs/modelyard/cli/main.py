@@ -37,6 +37,7 @@ from modelyard.cli import (
     verify,
 )
 from modelyard.cli.workspace import CommandError
+from modelyard.secret_values import mask, random_values
 from modelyard.writing import NotWritten
 
 EX_USAGE = 64
@@ -98,11 +99,19 @@ def _end_without_output(error: OSError) -> NoReturn:
     if not isinstance(error, BrokenPipeError):  # which is `| head` that has seen enough
         where = f"{error.filename}: " if error.filename else ""
         with suppress(OSError):
-            typer.echo(f"modelyard: {where}{error.strerror or error}", err=True)
+            typer.echo(f"modelyard: {mask(where)}{error.strerror or error}", err=True)
     # Python would try to write what is still buffered, and complain, at its own end.
     with suppress(OSError):
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
     sys.exit(1)
+
+
+def _as_typed(text: str) -> str:
+    """A message about the command line without secrets, known ones and random ones."""
+    bare = mask(text)
+    for sighting in reversed(random_values(bare)):
+        bare = bare[: sighting.start] + sighting.shown + bare[sighting.end :]
+    return bare
 
 
 def main() -> None:
@@ -111,12 +120,13 @@ def main() -> None:
         code = _command().main(standalone_mode=False)
         sys.stdout.flush()
     except (CommandError, NotWritten) as error:
-        typer.echo(f"modelyard: {error}", err=True)
+        typer.echo(f"modelyard: {mask(str(error))}", err=True)
         sys.exit(1)
     except OSError as error:
         _end_without_output(error)
     except typer.TyperException as error:
-        typer.echo(f"modelyard: {error} (modelyard --help lists the commands)", err=True)
+        # It repeats what was typed, and people type keys where they do not belong.
+        typer.echo(f"modelyard: {_as_typed(str(error))} (modelyard --help lists the commands)", err=True)
         sys.exit(EX_USAGE)
     except (typer.Abort, KeyboardInterrupt):
         sys.exit(130)

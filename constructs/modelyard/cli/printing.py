@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import os
 import sys
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, Literal
 
 from rich import box
@@ -14,6 +14,7 @@ from rich.table import Table
 from rich.text import Text
 
 from modelyard.findings import Finding, Severity
+from modelyard.secret_values import mask
 
 SCHEMA_VERSION = 1
 _LEFT_SHOWN = 5
@@ -22,17 +23,40 @@ _LEFT_SHOWN = 5
 _LEAST_WIDTH = 150
 
 
+class _BareConsole(Console):
+    """A console on which no known credential is written, wherever the text came from."""
+
+    def print(self, *objects: Any, **options: Any) -> None:
+        super().print(*(_bare(each) for each in objects), **options)
+
+
+def _bare(content: Any) -> Any:
+    if isinstance(content, str):
+        return mask(content)
+    if isinstance(content, Text) and (bare := mask(content.plain)) != content.plain:
+        return Text(bare)
+    return content
+
+
+def _bare_json(content: Any) -> Any:
+    if isinstance(content, str):
+        return mask(content)
+    if isinstance(content, Mapping):
+        return {_bare_json(key): _bare_json(value) for key, value in content.items()}
+    return [_bare_json(value) for value in content] if isinstance(content, list | tuple) else content
+
+
 def console(*, stderr: bool = False) -> Console:
     """A console that honours FORCE_COLOR, and NO_COLOR to the letter: rich alone would still write bold."""
     colours: Literal["auto"] | None = None if os.environ.get("NO_COLOR") else "auto"
-    result = Console(stderr=stderr, highlight=False, color_system=colours)
+    result = _BareConsole(stderr=stderr, highlight=False, color_system=colours)
     result.width = max(result.width, _LEAST_WIDTH)
     return result
 
 
 def print_json(kind: str, **content: Any) -> None:
     """One document with its kind and version; keys in the given order."""
-    typed = {"schemaVersion": SCHEMA_VERSION, "kind": kind, **content}
+    typed = {"schemaVersion": SCHEMA_VERSION, "kind": kind, **_bare_json(content)}
     sys.stdout.write(json.dumps(typed, indent=2, ensure_ascii=False) + "\n")
 
 
@@ -45,7 +69,7 @@ def table(
         justify: Literal["left", "right"] = "right" if column in right else "left"
         result.add_column(column, justify=justify, overflow="fold", no_wrap=column != columns[-1])
     for row in rows:
-        result.add_row(*(Text(cell) for cell in row))
+        result.add_row(*(Text(mask(cell)) for cell in row))
     return result
 
 
@@ -79,7 +103,7 @@ def finding_json(finding: Finding) -> dict[str, Any]:
     return {
         "code": finding.code,
         "severity": str(finding.level),
-        "file": place.file if place else None,
+        "file": mask(place.file) if place else None,
         "line": place.line if place else None,
         "column": place.column if place else None,
         "subject": finding.subject or None,

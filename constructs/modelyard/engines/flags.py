@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from modelyard.engines.release import Flag, Release
+from modelyard.secret_values import shown
 
 _PYTHON_TYPES: dict[str, tuple[type, ...]] = {
     "boolean": (bool,),
@@ -77,12 +78,12 @@ def _check_value(name: str, value: Any, flag: Flag) -> FlagProblem | None:
             return FlagProblem(
                 "VLLM001",
                 name,
-                f"flag --{name} takes a value of type {flag.type}, got {one!r}",
+                f"flag --{name} takes a value of type {flag.type}, got {shown(one)}",
                 "correct the value",
             )
         if flag.choices and one not in flag.choices:
             allowed = ", ".join(str(choice) for choice in flag.choices)
             return FlagProblem(
-                "VLLM001", name, f"flag --{name} does not take {one!r}", f"use one of {allowed}"
+                "VLLM001", name, f"flag --{name} does not take {shown(one)}", f"use one of {allowed}"
             )
     return None

@@ -7,6 +7,7 @@ from dataclasses import dataclass, replace
 from enum import StrEnum
 
 from modelyard.findings.registry import check
+from modelyard.secret_values import mask
 
 
 class Severity(StrEnum):
@@ -25,7 +26,7 @@ class Location:
     column: int = 1
 
     def __str__(self) -> str:
-        return f"{self.file}:{self.line}:{self.column}"
+        return f"{mask(self.file)}:{self.line}:{self.column}"
 
 
 @dataclass(frozen=True)
@@ -43,6 +44,12 @@ class Finding:
     subject: str = ""
     field: tuple[str | int, ...] = ()
     severity: Severity | None = None
+
+    def __post_init__(self) -> None:
+        # Messages repeat what people wrote, and end in logs: whoever makes one, no known credential stands in it.
+        for part in ("message", "fix", "subject"):
+            if (bare := mask(text := getattr(self, part))) != text:
+                object.__setattr__(self, part, bare)
 
     @property
     def level(self) -> Severity:

@@ -82,8 +82,12 @@ _CHECKS = (
     _error(
         "SEC001",
         "A secret value stands in a file",
-        "Files end in Git, in S3 and in the cluster's API. A token in them is public sooner or later.",
-        "Revoke the token, put the new one into AWS Secrets Manager, and name it under the environment's `secrets`.",
+        "Files end in Git, in S3 and in the cluster's API. A token in them is public sooner or later. Found are values with the shape "
+        "of a credential, comments included, values under names such as `DB_PASSWORD` or `api-key`, and values that look drawn by "
+        "chance. No message repeats them.",
+        "Revoke the token, put the new one into AWS Secrets Manager with `modelyard secrets set`, and name it under the environment's "
+        "`secrets`. Files refer to it by that name: `model.auth`, `access.apiKey`, `litellm.masterKey`, a gateway's `certificate`. "
+        "A random value that is public passes with its kind in front of it, as in `sha256:…`.",
     ),
     _error(
         "HF001",

@@ -20,6 +20,7 @@ from types import MappingProxyType
 from typing import Any
 
 from modelyard.hardware.tables import json_table
+from modelyard.secret_values import shown
 
 FOLDER = "prices"
 """Beside the environment files."""
@@ -110,6 +111,6 @@ def _amounts(table: Mapping[str, Any]) -> dict[str, float]:
     amounts = {}
     for name, amount in table.items():
         if isinstance(amount, bool) or not isinstance(amount, int | float) or not 0 < amount < math.inf:
-            raise ValueError(f"{name}: {amount!r} is no price")
+            raise ValueError(f"{name}: {shown(amount)} is no price")
         amounts[name] = float(amount)
     return amounts

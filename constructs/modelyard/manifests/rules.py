@@ -11,12 +11,12 @@ from modelyard.manifests.joins import join_findings, reference_findings
 from modelyard.manifests.networks import network_findings
 from modelyard.manifests.nodes import node_findings
 from modelyard.manifests.pod_rules import pod_findings
-from modelyard.manifests.pods import DRAIN, WORKLOADS, Manifest, at, pod_templates, selects
+from modelyard.manifests.pods import DRAIN, WORKLOADS, Manifest, at, containers, pod_templates, selects
 from modelyard.manifests.routes import route_findings
 from modelyard.manifests.scalers import scaler_findings
 from modelyard.manifests.shares import share_findings
 from modelyard.manifests.sizes import size_findings
-from modelyard.spec.loading import secret_value
+from modelyard.secret_values import is_harmless, names_a_secret, sightings
 
 __all__ = ["DRAIN", "check_objects", "pod_templates", "selects"]
 
@@ -98,12 +98,26 @@ def _duplicates(items: list[Manifest]) -> Iterator[Finding]:
 def _secret_findings(items: list[Manifest]) -> Iterator[Finding]:
     for item in items:
         for text in _strings(item):
-            if match := secret_value(text):
+            for sighting in sightings(text):
                 yield broken(
-                    item, f"holds a value that looks like a secret, {match[0][:4]}…", "name a secret instead"
+                    item,
+                    f"holds a value that looks like a secret: {sighting.what}, {sighting.shown}",
+                    "name a secret instead",
                 )
+        for name in _written_out(item):
+            yield broken(item, f"variable {name} holds a secret written out", "use valueFrom.secretKeyRef")
         if item["kind"] == "Secret":
             yield broken(item, "a Secret with its value would be written to a file", "use an ExternalSecret")
+
+
+def _written_out(item: Manifest) -> Iterator[str]:
+    """Environment variables of containers whose names say that their values are secrets."""
+    for template in pod_templates(item) if item["kind"] in WORKLOADS else ():
+        for container in containers(template["spec"]):
+            for variable in container.get("env") or []:
+                name = str(variable.get("name", ""))
+                if names_a_secret(name) and not is_harmless(name, variable.get("value")):
+                    yield name
 
 
 def _strings(value: Any) -> Iterator[str]:

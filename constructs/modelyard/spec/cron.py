@@ -12,6 +12,8 @@ from typing import Annotated
 
 from pydantic import AfterValidator, Field
 
+from modelyard.secret_values import shown
+
 
 @dataclass(frozen=True)
 class _Part:
@@ -76,7 +78,7 @@ def _range(piece: str, part: _Part) -> set[int]:
     bounds, *steps = piece.split("/")
     low, *high = bounds.split("-")
     if len(steps) > 1 or len(high) > 1:
-        raise ValueError(f"{part.name} '{piece}' is neither a number nor a range such as 1-5 or */10")
+        raise ValueError(f"{part.name} {shown(piece)} is neither a number nor a range such as 1-5 or */10")
     if low in ("*", "?"):
         first, last = part.least, part.most
     else:
@@ -84,10 +86,10 @@ def _range(piece: str, part: _Part) -> set[int]:
         # `3/10` is 3, 13, … to the end.
         last = _number(high[0], part) if high else part.most if steps else first
     if first > last:
-        raise ValueError(f"{part.name} '{piece}' ends before it begins")
+        raise ValueError(f"{part.name} {shown(piece)} ends before it begins")
     step = _whole(steps[0], part) if steps else 1
     if step == 0:
-        raise ValueError(f"{part.name} '{piece}' has a step of 0")
+        raise ValueError(f"{part.name} {shown(piece)} has a step of 0")
     return set(range(first, last + 1, step))
 
 
@@ -103,7 +105,7 @@ def _number(text: str, part: _Part) -> int:
 def _whole(text: str, part: _Part) -> int:
     if not text.isascii() or not text.isdigit() or len(text) > 9:
         known = f" or one of {', '.join(part.words)}" if part.words else ""
-        raise ValueError(f"{part.name} must be a number{known}, got '{text}'")
+        raise ValueError(f"{part.name} must be a number{known}, got {shown(text)}")
     return int(text)
 
 

@@ -7,6 +7,7 @@ from typing import Annotated, Any, Literal
 
 from pydantic import BeforeValidator, Field, field_validator
 
+from modelyard.secret_values import shown
 from modelyard.spec.document import (
     DNS_LABEL,
     Document,
@@ -96,7 +97,7 @@ class Engine(Document):
         wrong = [key for key in value if key.startswith("-") or "_" in key]
         if wrong:
             raise ValueError(
-                f"flags are written without dashes in front and in kebab-case, got {', '.join(wrong)}"
+                f"flags are written without dashes in front and in kebab-case, got {', '.join(map(shown, wrong))}"
             )
         return value
 
@@ -117,7 +118,7 @@ def _parse_kv_offload(value: object) -> object:
     if not isinstance(value, str):
         return value
     if not (match := _SIZE.match(value)):
-        raise ValueError(f"must be a size in GiB such as 64Gi, got {value}")
+        raise ValueError(f"must be a size in GiB such as 64Gi, got {shown(value)}")
     return {"sizeGib": int(match[1])}
 
 
@@ -153,5 +154,5 @@ def parse_accelerator(value: object) -> object:
         return value
     name, colon, count = value.partition(":")
     if colon and not count.isdigit():
-        raise ValueError(f"must be NAME or NAME:COUNT such as l40s:4, got {value}")
+        raise ValueError(f"must be NAME or NAME:COUNT such as l40s:4, got {shown(value)}")
     return {"type": name, "count": int(count)} if colon else {"type": name}

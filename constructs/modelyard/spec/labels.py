@@ -8,6 +8,8 @@ from typing import Annotated
 
 from pydantic import AfterValidator
 
+from modelyard.secret_values import shown
+
 _NAME = re.compile(r"[A-Za-z0-9]([A-Za-z0-9._-]{0,61}[A-Za-z0-9])?")
 _DOMAIN = re.compile(r"[a-z0-9]([a-z0-9-]*[a-z0-9])?(\.[a-z0-9]([a-z0-9-]*[a-z0-9])?)*")
 _TAG_SIGNS = frozenset(" _.:/=+-@")
@@ -31,7 +33,7 @@ def is_label_value(text: str) -> bool:
 def _label_key(text: str) -> str:
     if not is_qualified_name(text):
         raise ValueError(
-            f"'{text}' is no key of a label: [DOMAIN/]NAME of letters, digits, '-', '_' and '.', at most 63 characters"
+            f"{shown(text)} is no key of a label: [DOMAIN/]NAME of letters, digits, '-', '_' and '.', at most 63 characters"
         )
     return text
 

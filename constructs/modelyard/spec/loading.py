@@ -8,7 +8,6 @@ import re
 from collections.abc import Iterator, Mapping
 from copy import deepcopy
 from dataclasses import dataclass, field, replace
-from functools import lru_cache
 from pathlib import Path
 from types import MappingProxyType, UnionType
 from typing import Annotated, Any, TypeVar, Union, get_args, get_origin
@@ -17,11 +16,13 @@ from pydantic import ValidationError
 from pydantic_core import ErrorDetails
 
 from modelyard.findings import Finding, Location
+from modelyard.secret_values import shown
 from modelyard.spec.document import Document
 from modelyard.spec.environment import Environment
 from modelyard.spec.folders import SUFFIXES, team_folders, unread_findings, yaml_files
 from modelyard.spec.model import Model
 from modelyard.spec.pipeline import Pipeline
+from modelyard.spec.refused_secrets import Refused, bare_config, conceal, refuse_secrets, unreadable
 from modelyard.spec.yaml_source import FieldPath, Source, read_yaml
 
 D = TypeVar("D", bound=Document)
@@ -85,14 +86,17 @@ def load_model(path: Path, *, team: str | None = None) -> tuple[Model | None, So
     """
     source = read_yaml(path)
     if isinstance(source, Finding):
-        return None, None, [source]
-    source, findings = _with_config(source, path.parent)
+        return None, None, unreadable(source, path)
+    refused = refuse_secrets(source)
+    bare, findings = _with_config(refused.source, path.parent)
+    whole = _with_config(source, path.parent)[0] if refused.findings else bare
     if team is not None:
-        source, problems = _with_owner(source, team)
+        whole, _ = _with_owner(whole, team)
+        bare, problems = _with_owner(bare, team)
         findings += problems
-    model, problems = _validate(Model, source, {"name": path.stem})
-    findings += [*problems, *_account_specifics(source), *_secret_values(source)]
-    return model, source, findings
+    model, problems = _validate_bare(Model, whole, replace(refused, source=bare), {"name": path.stem})
+    findings += [*problems, *conceal(_account_specifics(source), refused.pieces), *refused.findings]
+    return model, bare, findings
 
 
 # Where a model file may name a config.json by its path.
@@ -117,7 +121,8 @@ def _with_config(source: Source, folder: Path) -> tuple[Source, list[Finding]]:
         except (ValueError, RecursionError) as error:
             problem = f"it is not JSON: {error}"
         if problem is None:
-            weights["config"] = config
+            weights["config"], secrets = bare_config(config, stated, source.locate((*path, "config")))
+            findings += secrets
             continue
         findings.append(
             Finding(
@@ -140,7 +145,7 @@ def _with_owner(source: Source, team: str) -> tuple[Source, list[Finding]]:
         findings.append(
             Finding(
                 "SPEC005",
-                f"owner.team is {stated!r}, and the file lies in the folder of team '{team}'",
+                f"owner.team is {shown(stated)}, and the file lies in the folder of team '{team}'",
                 "move the file, or leave owner.team out",
                 source.locate(("owner", "team")),
             )
@@ -152,10 +157,11 @@ def load_environment(path: Path) -> tuple[Environment | None, Source | None, lis
     """Read one environment file; the environment is None when it has an error."""
     source = read_yaml(path)
     if isinstance(source, Finding):
-        return None, None, [source]
-    environment, findings = _validate(Environment, source, {"name": path.stem})
-    findings += _secret_values(source)
-    return (None if findings else environment), source, findings
+        return None, None, unreadable(source, path)
+    refused = refuse_secrets(source)
+    environment, findings = _validate_bare(Environment, source, refused, {"name": path.stem})
+    findings += refused.findings
+    return (None if findings else environment), refused.source, findings
 
 
 def load_pipeline(path: Path) -> tuple[Pipeline | None, Source | None, list[Finding]]:
@@ -169,16 +175,29 @@ def load_pipeline(path: Path) -> tuple[Pipeline | None, Source | None, list[Find
             Location(str(path)),
         )
         return None, None, [both]
-    source = read_yaml(found[0] if found else path)
+    path = found[0] if found else path
+    source = read_yaml(path)
     if isinstance(source, Finding):
-        return None, None, [source]
-    pipeline, findings = _validate(Pipeline, source, {})
-    findings += _secret_values(source)
-    return (None if findings else pipeline), source, findings
+        return None, None, unreadable(source, path)
+    refused = refuse_secrets(source)
+    pipeline, findings = _validate_bare(Pipeline, source, refused, {})
+    findings += refused.findings
+    return (None if findings else pipeline), refused.source, findings
 
 
 # What stands in for a required value that is missing or wrong, so that the checks of everything else still run.
 _STAND_INS: dict[str, Any] = {"accelerator": "auto", "replicas": 1}
+
+
+def _validate_bare(
+    document: type[D], source: Source, refused: Refused, defaults: dict[str, Any]
+) -> tuple[D | None, list[Finding]]:
+    """Validate the file without its secrets; what is wrong only because one was taken out is no problem of the file."""
+    parsed, problems = _validate(document, refused.source, defaults)
+    if refused.findings:
+        meant = {(each.code, each.location) for each in _validate(document, source, defaults)[1]}
+        problems = [each for each in problems if (each.code, each.location) in meant]
+    return parsed, problems
 
 
 def _validate(document: type[D], source: Source, defaults: dict[str, Any]) -> tuple[D | None, list[Finding]]:
@@ -236,15 +255,15 @@ def _explain(document: type[Document], source: Source, detail: ErrorDetails) -> 
         known = sorted(_fields(_document_at(document, path[:-1]) or document))
         close = difflib.get_close_matches(key, known, n=1, cutoff=0.6)
         fix = f"did you mean '{close[0]}'?" if close else f"known keys are {', '.join(known)}"
-        return Finding("SPEC001", f"unknown key '{key}'", fix, source.locate(path, key=True))
+        return Finding("SPEC001", f"unknown key {shown(key)}", fix, source.locate(path, key=True))
     if detail["type"] == "missing":
         fix = f"add it: {_description(document, path) or path[-1]}"
         return Finding("SPEC002", f"key '{path[-1]}' is missing", fix, source.locate(path[:-1]))
     message = detail["msg"].removeprefix("Value error, ")
     message = message[0].lower() + message[1:]
     got = detail["input"]
-    if isinstance(got, str | int | float | bool) and str(got) not in message:
-        message += f", got {got!r}" if isinstance(got, str) else f", got {got}"
+    if isinstance(got, str | int | float | bool) and str(got) not in message and shown(got) not in message:
+        message += f", got {shown(got)}"
     fix = _description(document, path) or "correct the value"
     return Finding("SPEC003", f"{name}: {message}", fix, source.locate(path))
 
@@ -291,29 +310,7 @@ def _description(document: type[Document], path: FieldPath) -> str:
     return text.rstrip(".")[:1].lower() + text.rstrip(".")[1:]
 
 
-# Shapes of credentials, from their issuers' documentation: Hugging Face, OpenAI-style, AWS access keys, PEM, GitHub.
-_SECRETS = re.compile(
-    r"\bhf_[A-Za-z0-9]{16,}|\bsk-[A-Za-z0-9_-]{16,}|\b(?:AKIA|ASIA)[A-Z0-9]{16}\b|-----BEGIN [A-Z ]*PRIVATE KEY-----"
-    r"|\bgh[pousr]_[A-Za-z0-9]{20,}"
-)
 _ACCOUNT = re.compile(r"arn:aws[a-z-]*:[^\s\"',}\]]+|(?<![\w.-])\d{12}(?![\w.-])")
-
-
-@lru_cache(maxsize=1 << 16)  # the objects of a thousand models hold the same few texts
-def secret_value(text: str) -> re.Match[str] | None:
-    """The first thing in `text` that looks like a credential."""
-    return _SECRETS.search(text)
-
-
-def _secret_values(source: Source) -> Iterator[Finding]:
-    for number, line in enumerate(source.text.splitlines(), start=1):
-        if match := secret_value(line):
-            yield Finding(
-                "SEC001",
-                f"a value that looks like a secret, {match[0][:4]}…",
-                "revoke it, store the new one in AWS Secrets Manager and name it under the environment's secrets",
-                Location(source.file, number, match.start() + 1),
-            )
 
 
 def _account_specifics(source: Source) -> Iterator[Finding]:

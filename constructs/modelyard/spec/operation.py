@@ -7,6 +7,7 @@ from typing import Annotated, Any, Literal, Self
 
 from pydantic import AfterValidator, BeforeValidator, Field, model_validator
 
+from modelyard.secret_values import shown
 from modelyard.spec.cron import Cron
 from modelyard.spec.document import (
     DNS_LABEL,
@@ -60,7 +61,7 @@ def begins_and_ends(start: str, end: str) -> None:
         ValueError: they are the same.
     """
     if start.split() == end.split():
-        raise ValueError(f"start and end are the same, {start}")
+        raise ValueError(f"start and end are the same, {shown(start)}")
 
 
 class Hours(Document):

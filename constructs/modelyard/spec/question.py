@@ -12,6 +12,7 @@ from pydantic import ValidationError
 from pydantic_core import ErrorDetails
 
 from modelyard.findings import Finding
+from modelyard.secret_values import mask, shown
 from modelyard.spec.estimate import EstimateRequest
 
 LONGEST_LINE = 4 << 20
@@ -37,6 +38,8 @@ def read_question(record: object) -> Question:
         )
     asked = record.get("id")
     name = asked if isinstance(asked, str | int) and not isinstance(asked, bool) else None
+    if isinstance(name, str):  # the answer repeats it
+        name = mask(name)
     try:
         request = EstimateRequest.model_validate(_whole(record), strict=True, by_alias=True, by_name=False)
     except ValidationError as error:
@@ -87,18 +90,14 @@ def _explain(record: dict[str, Any], detail: ErrorDetails) -> Finding:
     if detail["type"] == "extra_forbidden":
         close = difflib.get_close_matches(key, known, n=1, cutoff=0.6)
         fix = f"did you mean '{close[0]}'?" if close else f"known keys are {', '.join(known)}"
-        return Finding("SPEC001", f"unknown key '{_short(key)}'", fix, field=(key,))
+        return Finding("SPEC001", f"unknown key {shown(key)}", fix, field=(mask(key),))
     message = detail["msg"].removeprefix("Value error, ").removeprefix("Input ")
     if not key:
         pairs = (("config", "model"), ("accelerator", "acceleratorMemoryGiB"))
         absent = any(all(record.get(name) is None for name in pair) for pair in pairs)
         return Finding("SPEC002" if absent else "SPEC003", message, "state exactly one of the two")
     got = detail["input"]
-    shown = f", got {_short(repr(got))}" if isinstance(got, str | int | float | list | None) else ""
+    said = f", got {shown(got)}" if isinstance(got, str | int | float | list | None) else ""
     return Finding(
-        "SPEC003", f"{key}: {message}{shown}", "correct the value, or leave the key out", field=(key,)
+        "SPEC003", f"{key}: {message}{said}", "correct the value, or leave the key out", field=(mask(key),)
     )
-
-
-def _short(text: str) -> str:
-    return text if len(text) <= 60 else f"{text[:57]}..."

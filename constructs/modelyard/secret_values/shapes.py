@@ -1,0 +1,124 @@
+"""Credentials by their shape: `data/shapes.json`."""
+
+from __future__ import annotations
+
+import base64
+import binascii
+import json
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass
+from functools import cache, lru_cache
+from importlib.resources import files
+
+_PAGE = 1 << 16  # characters: longer texts are read once, and not kept
+_SHORTEST = 8  # characters: an address with one of user and password
+HIDDEN = "…"
+"""What stands in a message where a secret stood."""
+
+
+_MASKED = re.compile(rf"[\w-]{{0,12}}{HIDDEN}|[*.]+")  # what a mask has left, which is masked no further
+
+
+@dataclass(frozen=True)
+class Shape:
+    """What one kind of credential looks like. Every text of the shape has one of `anchors`."""
+
+    what: str
+    anchors: tuple[str, ...]
+    pattern: str
+    public: int
+
+    @property
+    def regex(self) -> re.Pattern[str]:
+        return _compiled(self.pattern)
+
+
+@dataclass(frozen=True, order=True)
+class Sighting:
+    """A part of a text, from `start` to `end`, that is a secret; `shown` is what may be said of it."""
+
+    start: int
+    end: int
+    what: str
+    shown: str = HIDDEN
+
+
+@cache
+def shapes() -> tuple[Shape, ...]:
+    """The shapes of the table."""
+    table = json.loads(files(__package__).joinpath("data/shapes.json").read_text(encoding="utf-8"))
+    return tuple(
+        Shape(row["what"], tuple(row["anchors"]), row["pattern"], row["public"]) for row in table["shapes"]
+    )
+
+
+@cache
+def _anchors() -> tuple[tuple[str, Shape], ...]:
+    return tuple((anchor, shape) for shape in shapes() for anchor in shape.anchors)
+
+
+@cache
+def _compiled(pattern: str) -> re.Pattern[str]:
+    """Compiled when a text has the anchor: clean files wait for none of the expressions."""
+    return re.compile(pattern)
+
+
+def sightings(text: str) -> tuple[Sighting, ...]:
+    """Every credential in `text` that has a known shape, in order; none overlaps another one."""
+    return _remembered(text) if len(text) < _PAGE else _found(text)
+
+
+@lru_cache(maxsize=1 << 16)  # the objects of a thousand models hold the same few texts
+def _remembered(text: str) -> tuple[Sighting, ...]:
+    return _found(text)
+
+
+def _found(text: str) -> tuple[Sighting, ...]:
+    if len(text) < _SHORTEST:
+        return ()
+    held = dict.fromkeys(shape for anchor, shape in _anchors() if anchor in text)
+    found = [sighting for shape in held for sighting in _of(shape, text)]
+    if not found:
+        return ()
+    apart: list[Sighting] = []
+    for sighting in sorted(found):
+        if not apart or apart[-1].end <= sighting.start:
+            apart.append(sighting)
+            continue
+        # Two that overlap are hidden as one: a token in an address with all of the password.
+        last = apart[-1]
+        longer = max(last, sighting, key=lambda each: each.end - each.start)
+        end = max(last.end, sighting.end)
+        whole = (longer.start, longer.end) == (last.start, end)
+        apart[-1] = longer if whole else Sighting(last.start, end, longer.what)
+    return tuple(apart)
+
+
+def _of(shape: Shape, text: str) -> Iterator[Sighting]:
+    for match in shape.regex.finditer(text):
+        groups = match.groupdict()
+        start, end = match.span()
+        if groups.get("secret") is not None:
+            start, end = match.span("secret")
+        elif (pair := groups.get("userpass")) is not None:
+            if not _user_and_password(pair):
+                continue
+            start, end = match.span("userpass")
+        if not _MASKED.fullmatch(text, start, end):
+            yield Sighting(start, end, shape.what, text[start : start + shape.public] + HIDDEN)
+
+
+def _user_and_password(encoded: str) -> bool:
+    try:
+        text = base64.b64decode(encoded + "=" * (-len(encoded) % 4), validate=True).decode()
+    except (binascii.Error, UnicodeDecodeError):
+        return False
+    return ":" in text and text.isprintable()
+
+
+def mask(text: str) -> str:
+    """`text` without what has the shape of a credential."""
+    for sighting in reversed(sightings(text)):
+        text = text[: sighting.start] + sighting.shown + text[sighting.end :]
+    return text

@@ -1,0 +1,184 @@
+"""SEC001: values of secrets in a file, and the file without them.
+
+What is read further has no secret in it any more: no message, table or object can repeat one.
+"""
+
+from __future__ import annotations
+
+import re
+from bisect import bisect_right
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, replace
+from functools import lru_cache
+from pathlib import Path
+from typing import Any
+
+from modelyard.findings import Finding, Location
+from modelyard.secret_values import HIDDEN, Suspect, mask_key, settings, sightings, suspects, without
+from modelyard.spec.yaml_source import FieldPath, Source
+
+# Where a file has the logical name of a secret, or its name in AWS Secrets Manager.
+_NAMES: tuple[tuple[str, ...], ...] = (
+    ("model", "auth"),
+    ("access", "apiKey"),
+    ("overrides", "*", "access", "apiKey"),
+    ("secrets", "*"),
+    ("gateways", "*", "certificate"),
+    ("litellm", "masterKey"),
+)
+_CONFIGS: tuple[FieldPath, ...] = (("model", "config"), ("speculativeDecoding", "model", "config"))
+_STORE = (
+    "revoke it, put the new one into AWS Secrets Manager with `modelyard secrets set NAME`, and name it under the "
+    "environment's secrets"
+)
+_FIX = f"{_STORE}; files refer to it by that NAME, such as model.auth: hf-token"
+# Where people put secrets for the server, which gets those of two keys alone.
+_FIX_SERVER = f"{_STORE}; a server is given the ones that model.auth and access.apiKey name, and no others: take this one out here"
+_FIX_PATCH = (
+    f"{_STORE}; the Secret of that NAME is in the models' namespace: in the patch write "
+    "valueFrom: {secretKeyRef: {name: NAME, key: value}} instead of the value"
+)
+_FIX_RANDOM = (
+    f"if it is a secret: {_STORE}; if it is public, write where it comes from in front of it, as in sha256:…"
+)
+
+
+@dataclass(frozen=True)
+class Refused:
+    """A file's secrets: the findings, the file without them, and the texts themselves, to keep them out of messages."""
+
+    source: Source
+    findings: tuple[Finding, ...]
+    pieces: tuple[str, ...]
+
+
+def refuse_secrets(source: Source) -> Refused:
+    """Find every secret in `source`, comments included."""
+    found = suspects(source.data, is_name=_is_name, is_foreign=_is_foreign)
+    written = [*_written(source)]
+    if not found and not written:
+        return Refused(source, (), ())
+    findings = {location: finding for location, finding, _ in written}
+    said = ["".join(piece.split()) for _, _, piece in written]
+    for suspect in found:
+        flat = "".join(suspect.piece.split())
+        if any(flat in piece or (piece in flat and not suspect.named) for piece in said):
+            continue
+        location = _place(source, suspect)
+        findings.setdefault(location, Finding("SEC001", _message(suspect), _fix(suspect), location))
+    pieces = tuple(dict.fromkeys([*(s.piece for s in found), *(piece for _, _, piece in written)]))
+    return Refused(_bare(source, found), tuple(findings.values()), pieces)
+
+
+def bare_config(
+    config: dict[str, Any], stated: str, location: Location
+) -> tuple[dict[str, Any], list[Finding]]:
+    """What a config.json says without its secrets, which are findings at the place that names the file."""
+    found = suspects(config, is_foreign=lambda path: True)
+    kinds = dict.fromkeys(suspect.why for suspect in found)
+    return without(config, found) if found else config, [
+        Finding("SEC001", f"{stated} holds a value that looks like a secret: {kind}", _FIX, location)
+        for kind in kinds
+    ]
+
+
+def conceal(findings: Iterable[Finding], pieces: Iterable[str]) -> list[Finding]:
+    """The same findings, none of them with one of the secrets `pieces`."""
+    whole = sorted({piece for piece in pieces if piece.strip()}, key=len, reverse=True)
+    return [
+        replace(each, message=_concealed(each.message, whole), fix=_concealed(each.fix, whole))
+        for each in findings
+    ]
+
+
+def unreadable(finding: Finding, path: Path) -> list[Finding]:
+    """`finding` about a file that is no YAML, without the secrets that stand in the file: parsers quote what they read."""
+    try:
+        with path.open(encoding="utf-8", errors="replace") as file:
+            text = file.read(1 << 20)
+    except OSError:
+        return [finding]
+    return conceal([finding], [text[s.start : s.end] for s in (*settings(text), *sightings(text))])
+
+
+def _concealed(text: str, pieces: Iterable[str]) -> str:
+    for piece in pieces:
+        # A short one may be a part of any word.
+        anywhere = len(piece) > 5
+        text = re.sub(re.escape(piece) if anywhere else rf"\b{re.escape(piece)}\b", HIDDEN, text)
+    return text
+
+
+def _is_name(path: tuple[str | int, ...]) -> bool:
+    return any(
+        len(path) == len(name) and all(part in ("*", step) for part, step in zip(name, path, strict=True))
+        for name in _NAMES
+    )
+
+
+def _is_foreign(path: tuple[str | int, ...]) -> bool:
+    return any(path[: len(config)] == config and len(path) > len(config) for config in _CONFIGS)
+
+
+def _written(source: Source) -> Iterator[tuple[Location, Finding, str]]:
+    """What the text itself shows: shapes anywhere, settings in comments."""
+    text = source.text
+    found = [*sightings(text)]
+    for comment in re.finditer(r"(?:^|(?<=\s))#(?P<said>.*)", text, re.MULTILINE):
+        offset = comment.start("said")
+        for sighting in settings(comment["said"]):
+            moved = replace(sighting, start=sighting.start + offset, end=sighting.end + offset)
+            if all(moved.end <= other.start or other.end <= moved.start for other in found):
+                found.append(moved)
+    for sighting in sorted(found):
+        location = _at(source, sighting.start)
+        message = f"a value that looks like a secret: {sighting.what}"
+        if sighting.shown != HIDDEN:
+            message += f", {sighting.shown}"
+        yield location, Finding("SEC001", message, _FIX, location), text[sighting.start : sighting.end]
+
+
+def _message(suspect: Suspect) -> str:
+    field = ".".join(mask_key(str(part)) for part in suspect.path)
+    return f"{field}: {suspect.why}, written out" if suspect.named else f"{field}: {suspect.why}"
+
+
+def _fix(suspect: Suspect) -> str:
+    if suspect.path[:2] in (("engine", "env"), ("engine", "args")):
+        return _FIX_SERVER
+    if suspect.path[:1] == ("patches",):
+        return _FIX_PATCH
+    return _FIX_RANDOM if suspect.why.startswith("a random") else _FIX
+
+
+def _place(source: Source, suspect: Suspect) -> Location:
+    """The place of the secret itself, where the file has it in one piece; else that of its value."""
+    value = source.locate(suspect.path)
+    starts = _line_starts(source.text)
+    if suspect.named or value.line > len(starts):  # YAML has more line breaks than text editors
+        return value
+    offset = source.text.find(suspect.piece, starts[value.line - 1] + value.column - 1)
+    return _at(source, offset) if offset >= 0 else value
+
+
+def _at(source: Source, offset: int) -> Location:
+    starts = _line_starts(source.text)
+    line = bisect_right(starts, offset)
+    return Location(source.file, line, offset - starts[line - 1] + 1)
+
+
+@lru_cache(maxsize=4)
+def _line_starts(text: str) -> list[int]:
+    return [0, *(match.end() for match in re.finditer("\n", text))]
+
+
+def _bare(source: Source, found: list[Suspect]) -> Source:
+    def masked(path: FieldPath) -> FieldPath:
+        return tuple(mask_key(part) if isinstance(part, str) else part for part in path)
+
+    return replace(
+        source,
+        data=without(source.data, found),
+        keys={masked(path): place for path, place in source.keys.items()},
+        values={masked(path): place for path, place in source.values.items()},
+    )
