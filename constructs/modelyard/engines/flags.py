@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import difflib
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
 from modelyard.engines.release import Flag, Release
+from modelyard.reading import closest
 
 _PYTHON_TYPES: dict[str, tuple[type, ...]] = {
     "boolean": (bool,),
@@ -53,7 +53,7 @@ def _check(name: str, value: Any, release: Release) -> FlagProblem | None:
         fix = f"use {new} instead" if new else "remove it; nothing replaces it"
         return FlagProblem("VLLM001", name, f"flag --{name} does not exist in {where}", fix)
     if flag is None:
-        close = difflib.get_close_matches(base, release.flags, n=1, cutoff=0.7)
+        close = closest(base, release.flags, least=0.7)
         fix = f"did you mean {close[0]}?" if close else "remove it, or choose a release that has it"
         return FlagProblem("VLLM001", name, f"flag --{name} does not exist in {where}", fix)
     return _check_value(name, value, flag)

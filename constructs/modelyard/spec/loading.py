@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-import difflib
-import json
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from copy import deepcopy
 from dataclasses import dataclass, field, replace
 from functools import lru_cache
+from itertools import islice
 from pathlib import Path
 from types import MappingProxyType, UnionType
 from typing import Annotated, Any, TypeVar, Union, get_args, get_origin
@@ -17,6 +16,7 @@ from pydantic import ValidationError
 from pydantic_core import ErrorDetails
 
 from modelyard.findings import Finding, Location
+from modelyard.reading import CONFIG, NotJson, closest, parse_json, read_file, short
 from modelyard.spec.document import Document
 from modelyard.spec.environment import Environment
 from modelyard.spec.model import Model
@@ -81,7 +81,7 @@ def load_model(path: Path) -> tuple[Model | None, Source | None, list[Finding]]:
         return None, None, [source]
     source, findings = _with_config(source, path.parent)
     model, problems = _validate(Model, source, {"name": path.stem})
-    findings += [*problems, *_account_specifics(source), *_secret_values(source)]
+    findings += [*problems, *_first(_account_specifics(source)), *_first(_secret_values(source))]
     return model, source, findings
 
 
@@ -99,25 +99,47 @@ def _with_config(source: Source, folder: Path) -> tuple[Source, list[Finding]]:
         if not isinstance(weights, dict) or not isinstance(stated := weights.get("config"), str):
             continue
         weights.pop("config")
-        try:
-            config = json.loads((folder / stated).read_text(encoding="utf-8"))
-            problem = None if isinstance(config, dict) else "it is not a JSON object"
-        except (OSError, UnicodeDecodeError) as error:
-            problem = getattr(error, "strerror", None) or str(error)
-        except (ValueError, RecursionError) as error:
-            problem = f"it is not JSON: {error}"
+        config, problem = _config_at(folder / stated)
         if problem is None:
             weights["config"] = config
             continue
         findings.append(
             Finding(
                 "SPEC003",
-                f"{'.'.join(map(str, path))}.config: cannot read {stated}: {problem}",
+                f"{'.'.join(map(str, path))}.config: cannot read {short(stated)}: {problem}",
                 "give the path of the checkpoint's config.json, relative to this file",
                 source.locate((*path, "config")),
             )
         )
     return replace(source, data=data), findings
+
+
+def _config_at(path: Path) -> tuple[Any, str | None]:
+    """What a config.json says, and why it says nothing."""
+    text = read_file(path, CONFIG)
+    if isinstance(text, Finding):
+        return None, text.message.removeprefix("cannot read the file: ")
+    try:
+        config = parse_json(text, repeated_keys=True)
+    except NotJson as problem:
+        return None, f"it is not JSON: {problem}"
+    return config, None if isinstance(config, dict) else "it is not a JSON object"
+
+
+MOST_PROBLEMS = 100
+"""Of one kind in one file that are listed: nobody reads more, and a file can have ten thousand."""
+
+
+def _first(findings: Iterable[Finding], left: int = 0) -> list[Finding]:
+    """The first of `findings`, and how many there are beside them; `left` were not even made."""
+    rest = iter(findings)
+    listed = list(islice(rest, MOST_PROBLEMS))
+    left += sum(1 for _ in rest)
+    if left:
+        message = f"{left} further problems of this kind are not listed"
+        place = Location(listed[-1].location.file) if listed[-1].location else None
+        listed.append(Finding(listed[-1].code, message, "correct those that are", place))
+    return listed
 
 
 def load_environment(path: Path) -> tuple[Environment | None, Source | None, list[Finding]]:
@@ -126,7 +148,7 @@ def load_environment(path: Path) -> tuple[Environment | None, Source | None, lis
     if isinstance(source, Finding):
         return None, None, [source]
     environment, findings = _validate(Environment, source, {"name": path.stem})
-    findings += _secret_values(source)
+    findings += _first(_secret_values(source))
     return (None if findings else environment), source, findings
 
 
@@ -136,7 +158,7 @@ def load_pipeline(path: Path) -> tuple[Pipeline | None, Source | None, list[Find
     if isinstance(source, Finding):
         return None, None, [source]
     pipeline, findings = _validate(Pipeline, source, {})
-    findings += _secret_values(source)
+    findings += _first(_secret_values(source))
     return (None if findings else pipeline), source, findings
 
 
@@ -153,7 +175,8 @@ def _validate(document: type[D], source: Source, defaults: dict[str, Any]) -> tu
             return document.model_validate(data, by_alias=True, by_name=False), findings
         except ValidationError as error:
             details = error.errors(include_url=False)
-        findings += [_explain(document, source, detail) for detail in details]
+        told = [_explain(document, source, detail) for detail in details[:MOST_PROBLEMS]]
+        findings += _first(told, len(details) - len(told))
         mended = [_mend(document, data, tuple(detail["loc"])) for detail in details]
         if not all(mended):
             break
@@ -193,21 +216,21 @@ def _explain(document: type[Document], source: Source, detail: ErrorDetails) -> 
     path = tuple(detail["loc"])
     name = ".".join(
         str(part) for part in path if (part in _aliases(document, path) or isinstance(part, int))
-    ) or str(path[-1] if path else "the file")
+    ) or short(str(path[-1] if path else "the file"))
     if detail["type"] == "extra_forbidden":
         key = str(path[-1])
         known = sorted(_fields(_document_at(document, path[:-1]) or document))
-        close = difflib.get_close_matches(key, known, n=1, cutoff=0.6)
+        close = closest(key, known)
         fix = f"did you mean '{close[0]}'?" if close else f"known keys are {', '.join(known)}"
-        return Finding("SPEC001", f"unknown key '{key}'", fix, source.locate(path, key=True))
+        return Finding("SPEC001", f"unknown key '{short(key)}'", fix, source.locate(path, key=True))
     if detail["type"] == "missing":
         fix = f"add it: {_description(document, path) or path[-1]}"
         return Finding("SPEC002", f"key '{path[-1]}' is missing", fix, source.locate(path[:-1]))
     message = detail["msg"].removeprefix("Value error, ")
-    message = message[0].lower() + message[1:]
+    message = short(message[0].lower() + message[1:], 500)
     got = detail["input"]
     if isinstance(got, str | int | float | bool) and str(got) not in message:
-        message += f", got {got!r}" if isinstance(got, str) else f", got {got}"
+        message += f", got '{short(got)}'" if isinstance(got, str) else f", got {got}"
     fix = _description(document, path) or "correct the value"
     return Finding("SPEC003", f"{name}: {message}", fix, source.locate(path))
 
