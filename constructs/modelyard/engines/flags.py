@@ -29,10 +29,25 @@ class FlagProblem:
     fix: str
 
 
+MOST_PROBLEMS = 100
+"""Wrong flags of one model that are listed; an engine has some three hundred."""
+
+
 def check_flags(args: Mapping[str, Any], release: Release) -> list[FlagProblem]:
-    """Every problem of `args`: unknown, removed, owned by the plan, of the wrong type, or out of the choices."""
-    problems = (_check(name, value, release) for name, value in args.items())
-    return [problem for problem in problems if problem]
+    """Every problem of `args`: unknown, removed, owned by the plan, of the wrong type, or out of the choices.
+
+    The rest is not looked at after `MOST_PROBLEMS`: to find what was meant takes a millisecond a flag.
+    """
+    problems: list[FlagProblem] = []
+    for name, value in args.items():
+        if len(problems) == MOST_PROBLEMS:
+            more = FlagProblem(
+                "VLLM001", name, "further flags are not checked", "correct those that are listed"
+            )
+            return [*problems, more]
+        if problem := _check(name, value, release):
+            problems.append(problem)
+    return problems
 
 
 def _check(name: str, value: Any, release: Release) -> FlagProblem | None:

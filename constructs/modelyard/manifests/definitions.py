@@ -55,9 +55,9 @@ def check_definitions(items: Iterable[Mapping[str, Any]], folder: Path) -> Defin
             continue
         try:
             findings += [_finding(item, complaint) for complaint in complaints(item, schema)]
-        except _STRANGE as problem:
+        except UnreadableDefinitions as problem:
             kind = f"{item['kind']} ({item['apiVersion']})"
-            raise UnreadableDefinitions(f"{folder}: the schema of {kind} is none: {_said(problem)}") from None
+            raise UnreadableDefinitions(f"{folder}: the schema of {kind} is none: {problem}") from None
     return DefinitionCheck(tuple(findings), tuple(sorted(unknown)))
 
 
@@ -174,7 +174,18 @@ def _definitions_in(document: Any) -> list[Any]:
 
 
 def complaints(item: Mapping[str, Any], schema: Schema) -> list[str]:
-    """Everything that the API server would refuse in `item`."""
+    """Everything that the API server would refuse in `item`.
+
+    Raises:
+        UnreadableDefinitions: `schema` is no structural schema.
+    """
+    try:
+        return _complaints(item, schema)
+    except (jsonschema.exceptions.UnknownType, *_STRANGE) as problem:
+        raise UnreadableDefinitions(_said(problem)) from None
+
+
+def _complaints(item: Mapping[str, Any], schema: Schema) -> list[str]:
     closed = _closed(schema) | {"additionalProperties": False}
     closed["properties"] = {
         "apiVersion": {},
@@ -191,7 +202,9 @@ def _closed(schema: Any) -> Any:
     """A structural schema as JSON Schema that refuses unknown fields."""
     if not isinstance(schema, dict):
         return schema
-    result = {key: value for key, value in schema.items() if not key.startswith("x-") and key != "format"}
+    result = {
+        key: value for key, value in schema.items() if not key.startswith(("x-", "$")) and key != "format"
+    }
     for key in ("items", "additionalProperties"):
         if key in result:
             result[key] = _closed(result[key])

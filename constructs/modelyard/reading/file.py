@@ -27,6 +27,8 @@ PRICES = FileKind("file of prices", 4 << 20)
 """A region has 150 types that matter here; all types in all zones would be 1 MiB."""
 DEFINITIONS = FileKind("file of CustomResourceDefinitions", 32 << 20)
 """What `kubectl get crds -o yaml` prints of a cluster with many operators has 10 MiB."""
+PAGE = FileKind("page of metrics", 4 << 20)
+"""An engine prints some hundred KiB."""
 RECORD = FileKind("record", 64 << 20)
 """Manifests, templates and journals that tools write."""
 

@@ -6,7 +6,7 @@ import re
 from collections.abc import Iterable, Iterator, Mapping
 from copy import deepcopy
 from dataclasses import dataclass, field, replace
-from functools import lru_cache
+from functools import cache, lru_cache
 from itertools import islice
 from pathlib import Path
 from types import MappingProxyType, UnionType
@@ -93,9 +93,7 @@ def _with_config(source: Source, folder: Path) -> tuple[Source, list[Finding]]:
     """`source` with every config.json that a path points to in the path's place; without it when it is not one."""
     data, findings = deepcopy(source.data), []
     for path in _CONFIGS:
-        weights: Any = data
-        for key in path:
-            weights = weights.get(key) if isinstance(weights, dict) else None
+        weights = _value_at(data, path)
         if not isinstance(weights, dict) or not isinstance(stated := weights.get("config"), str):
             continue
         weights.pop("config")
@@ -169,7 +167,7 @@ _STAND_INS: dict[str, Any] = {"accelerator": "auto", "replicas": 1}
 def _validate(document: type[D], source: Source, defaults: dict[str, Any]) -> tuple[D | None, list[Finding]]:
     """Validate, and validate again without what was wrong, until nothing new turns up."""
     findings: list[Finding] = []
-    data = {**defaults, **deepcopy(source.data)}
+    data = {**defaults, **deepcopy(source.data, _unchanged(source.data))}
     for _ in range(4):
         try:
             return document.model_validate(data, by_alias=True, by_name=False), findings
@@ -177,10 +175,24 @@ def _validate(document: type[D], source: Source, defaults: dict[str, Any]) -> tu
             details = error.errors(include_url=False)
         told = [_explain(document, source, detail) for detail in details[:MOST_PROBLEMS]]
         findings += _first(told, len(details) - len(told))
+        if len(details) > MOST_PROBLEMS:
+            break
         mended = [_mend(document, data, tuple(detail["loc"])) for detail in details]
         if not all(mended):
             break
     return None, findings
+
+
+def _unchanged(data: dict[str, Any]) -> dict[int, Any]:
+    """What copying leaves as it is: nothing is ever taken out of a config.json, and it may have 200,000 values."""
+    configs = (_value_at(data, (*path, "config")) for path in _CONFIGS)
+    return {id(config): config for config in configs if isinstance(config, dict)}
+
+
+def _value_at(data: Any, path: FieldPath) -> Any:
+    for key in path:
+        data = data.get(key) if isinstance(data, dict) else None
+    return data
 
 
 def _mend(document: type[Document], data: dict[str, Any], path: FieldPath) -> bool:
@@ -235,6 +247,7 @@ def _explain(document: type[Document], source: Source, detail: ErrorDetails) -> 
     return Finding("SPEC003", f"{name}: {message}", fix, source.locate(path))
 
 
+@cache
 def _fields(document: type[Document]) -> dict[str, Any]:
     return {info.alias or name: info for name, info in document.model_fields.items()}
 
@@ -307,7 +320,7 @@ def _account_specifics(source: Source) -> Iterator[Finding]:
         if match := _ACCOUNT.search(line.split(" #")[0]):
             yield Finding(
                 "ENV001",
-                f"account-specific value '{match[0]}' in a model file",
+                f"account-specific value '{short(match[0], 100)}' in a model file",
                 "move it to the environment file",
                 Location(source.file, number, match.start() + 1),
             )

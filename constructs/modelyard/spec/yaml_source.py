@@ -13,7 +13,7 @@ from ruamel.yaml.nodes import MappingNode, Node, SequenceNode
 
 from modelyard.findings import Finding, Location
 from modelyard.reading import SPEC, FileKind, read_file, short
-from modelyard.spec.yaml_bounds import TooMuch, bounded_yaml
+from modelyard.spec.yaml_bounds import MOST_LINES, TooMuch, bounded_yaml
 
 FieldPath = tuple[str | int, ...]
 
@@ -49,6 +49,9 @@ _FOREIGN = re.compile("[^\t\n\r -~\x85\xa0-\ud7ff\ue000-\ufffd\U00010000-\U0010f
 _DIRECTIVE = re.compile(r"(?:[ \t]*(?:#[^\n]*)?\r?\n|%YAML[ \t]+1\.2[ \t]*(?:#[^\n]*)?\r?\n)*+(?=%)")
 
 
+_LESS = "divide the file, or write less of it"
+
+
 def parse_yaml(text: str, file: str) -> Source | Finding:
     """Parse `text`; `file` is the name that findings show."""
     if foreign := _FOREIGN.search(text):
@@ -57,6 +60,10 @@ def parse_yaml(text: str, file: str) -> Source | Finding:
     if directive := _DIRECTIVE.match(text):
         place = _counted(text, directive.end(), file)
         return Finding("YAML001", "a directive; files are YAML 1.2 and need none", "take the line out", place)
+    lines = max(text.count("\n"), text.count("\r"))
+    if lines > MOST_LINES:
+        problem = f"the file has {lines:,} lines; {MOST_LINES:,} are the most"
+        return Finding("YAML002", problem, _LESS, Location(file, MOST_LINES + 1))
     try:
         reader = bounded_yaml()
         root = reader.compose(text)
@@ -64,7 +71,7 @@ def parse_yaml(text: str, file: str) -> Source | Finding:
     except TooMuch as error:
         mark = error.problem_mark
         place = Location(file, mark.line + 1, mark.column + 1)
-        return Finding("YAML002", str(error.problem), "divide the file, or write less of it", place)
+        return Finding("YAML002", str(error.problem), _LESS, place)
     except MarkedYAMLError as error:
         mark = error.problem_mark or error.context_mark
         place = Location(file, mark.line + 1, mark.column + 1) if mark else Location(file)
