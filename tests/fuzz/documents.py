@@ -119,7 +119,7 @@ def by_bytes(read: Callable[[bytes], object], seeds: Callable[[], list[bytes]]) 
         def test(document: Any) -> None:
             read(json.dumps(document).encode())
 
-        found: Callable[[bytes], object] = test.hypothesis.fuzz_one_input
+        found: Callable[[bytes], object] = test.hypothesis.fuzz_one_input  # type: ignore[attr-defined]
         return found
 
     return lambda content: driven()(content)

@@ -11,7 +11,7 @@ import sys
 import time
 from pathlib import Path
 
-import atheris  # type: ignore[import-not-found,unused-ignore]
+import atheris  # type: ignore[import-untyped]
 
 with atheris.instrument_imports(include=["modelyard", "ruamel"]):
     from tests.fuzz.readers import READERS

@@ -150,7 +150,7 @@ def _recorded(state: Path) -> Endpoint | None:
         return None
     text = read_file(path, RECORDS)
     try:
-        record = parse_json(text) if isinstance(text, str) else None
+        record = parse_json(text if isinstance(text, str) else "{}")
         port, pid = record["port"], record["pid"]
         if isinstance(port, int) and isinstance(pid, int) and 0 < port < 65536 and 0 < pid < 1 << 31:
             return Endpoint(url=f"http://{HOST}:{port}", pid=pid)

@@ -40,11 +40,11 @@ _MERGE = f"{_CORE}merge"
 _TEXT_IN_1_2 = frozenset({_MERGE, f"{_CORE}timestamp", f"{_CORE}value"})
 
 
-class TooMuch(MarkedYAMLError):  # type: ignore[misc]
+class TooMuch(MarkedYAMLError):
     """The text goes beyond a limit at `problem_mark`."""
 
 
-class NotPlainData(MarkedYAMLError):  # type: ignore[misc]
+class NotPlainData(MarkedYAMLError):
     """The text says something at `problem_mark` that no field can hold."""
 
 
@@ -56,7 +56,7 @@ def bounded_yaml() -> YAML:
     return reader
 
 
-class _Scanner(Scanner):  # type: ignore[misc]
+class _Scanner(Scanner):
     """Tokens. What follows is refused before it is scanned: the library's time grows with its square."""
 
     def fetch_flow_collection_start(self, TokenClass: Any, to_push: str) -> None:
@@ -82,7 +82,7 @@ class _Scanner(Scanner):  # type: ignore[misc]
 _TOO_DEEP = f"more than {MOST_DEPTH} mappings and lists within one another"
 
 
-class _Composer(Composer):  # type: ignore[misc]
+class _Composer(Composer):
     """Nodes, counted while they are made."""
 
     def __init__(self, loader: Any = None) -> None:
@@ -130,7 +130,7 @@ class _Composer(Composer):  # type: ignore[misc]
         if node.tag in _TEXT_IN_1_2 and event.tag in (None, "!") and not (is_key and node.tag == _MERGE):
             node.tag = f"{_CORE}str"
         if node.tag not in _OF_JSON:
-            problem = f"the tag {short(node.tag.removeprefix(_CORE))} means nothing here"
+            problem = f"the tag {short(str(node.tag).removeprefix(_CORE))} means nothing here"
             raise NotPlainData(None, None, problem, event.start_mark)
         if not isinstance(node, ScalarNode):
             if is_key:
@@ -149,7 +149,7 @@ class _Composer(Composer):  # type: ignore[misc]
         if len(node.value) > LONGEST_NUMBER:
             problem = f"a number of {len(node.value):,} characters; {LONGEST_NUMBER} are the most"
             raise TooMuch(None, None, problem, event.start_mark)
-        kind = node.tag.removeprefix(_CORE)
+        kind = str(node.tag).removeprefix(_CORE)
         try:
             getattr(self.loader.constructor, f"construct_yaml_{kind}")(node)
         except (LookupError, ValueError):
