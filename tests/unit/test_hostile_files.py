@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import json
 import os
 import stat
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
@@ -251,3 +254,35 @@ class TestALargeFileThatIsRight:
         text += "pools:\n" + "".join(f"  pool-{n}: {pool}\n" for n in range(20))
 
         assert isinstance(parse_yaml(text, "environment.yaml"), Source)
+
+
+@pytest.mark.parametrize(
+    "name", ["a_pipe", "a_device", "alias_bomb", "levels_100000_flow", "config_is_a_pipe"]
+)
+def test_the_command_itself_ends_without_a_traceback(
+    files: dict[str, Path], tmp_path: Path, name: str
+) -> None:
+    done = subprocess.run(
+        [Path(sys.executable).with_name("modelyard"), "validate", files[name], "--environments", tmp_path],
+        capture_output=True,
+        text=True,
+        check=False,
+        timeout=120,  # for a reader that hangs; it takes a second
+    )
+
+    assert done.returncode == 1
+    assert "Traceback" not in done.stderr
+    assert done.stderr.count("error:") <= 3
+
+
+def test_a_file_whose_name_is_no_text_is_named_all_the_same(tmp_path: Path) -> None:
+    path = os.fsencode(tmp_path) + b"/\xff.yaml"
+    Path(os.fsdecode(path)).write_text("a: [", encoding="utf-8")
+    command = [Path(sys.executable).with_name("modelyard"), "validate", path, "--output", "json"]
+
+    done = subprocess.run(
+        [*command, "--environments", tmp_path], capture_output=True, text=True, check=False, timeout=120
+    )
+
+    assert "Traceback" not in done.stderr
+    assert json.loads(done.stdout)["findings"][0]["file"].endswith("\udcff.yaml")

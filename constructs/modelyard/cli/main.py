@@ -6,6 +6,7 @@ could be checked, from `doctor`, `secrets check` and `destroy-plan`. 64: usage.
 
 from __future__ import annotations
 
+import io
 import sys
 from functools import cache
 from importlib.metadata import version
@@ -92,6 +93,8 @@ def _command() -> Any:
 
 def main() -> None:
     """Run the command and exit with its code."""
+    if isinstance(sys.stdout, io.TextIOWrapper):  # names of files may be bytes that are no text
+        sys.stdout.reconfigure(errors="backslashreplace")
     try:
         code = _command().main(standalone_mode=False)
     except CommandError as error:

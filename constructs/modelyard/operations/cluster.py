@@ -10,6 +10,7 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
+from modelyard.reading import short
 from modelyard.spec import Environment
 
 
@@ -167,7 +168,10 @@ def _context(environment: Environment, context: str | None) -> Any:
                     )
                 if name == context or (context is None and each.cluster.endswith(wanted)):
                     return config.get(name)
-        except (ConfigError, YAMLError, OSError, *STRANGE_SHAPES) as error:
+        except (
+            *(ConfigError, YAMLError, OSError),
+            *(AttributeError, LookupError, RecursionError, TypeError, ValueError),
+        ) as error:
             said = short(" ".join(str(error).split()), 200)
             raise Unreachable(f"kubeconfig {path}: {type(error).__name__} {said}") from None
     missing = f"context {context}" if context else f"a context of {environment.cluster_name}"
