@@ -39,14 +39,14 @@ class Run:
 
 def _run(name: str, seconds: int) -> Run:
     prefix = CRASHES / f"{name.replace(' ', '-').replace('.', '-')}-"
-    before = set(CRASHES.iterdir())
+    before = set(CRASHES.glob(f"{prefix.name}*"))  # another run may fail at the same time
     with tempfile.TemporaryDirectory() as place:
         corpus = Path(place) / "corpus"
         corpus.mkdir()
         command = [sys.executable, "-m", "tests.fuzz.one", name, str(seconds), str(corpus), str(prefix)]
         done = subprocess.run(command, capture_output=True, text=True, errors="replace", check=False)
     said = done.stdout + done.stderr
-    left = sorted(set(CRASHES.iterdir()) - before)
+    left = sorted(set(CRASHES.glob(f"{prefix.name}*")) - before)
     crash = left[0] if left else prefix.with_name(f"{prefix.name}output") if done.returncode else None
     if crash is not None and not left:
         crash.write_text(said, encoding="utf-8")

@@ -278,10 +278,16 @@ def test_the_command_itself_ends_without_a_traceback(
 def test_a_file_whose_name_is_no_text_is_named_all_the_same(tmp_path: Path) -> None:
     path = os.fsencode(tmp_path) + b"/\xff.yaml"
     Path(os.fsdecode(path)).write_text("a: [", encoding="utf-8")
-    command = [Path(sys.executable).with_name("modelyard"), "validate", path, "--output", "json"]
+    command = [
+        str(Path(sys.executable).with_name("modelyard")),
+        "validate",
+        os.fsdecode(path),
+        "--output",
+        "json",
+    ]
 
     done = subprocess.run(
-        [*command, "--environments", tmp_path], capture_output=True, text=True, check=False, timeout=120
+        [*command, "--environments", str(tmp_path)], capture_output=True, text=True, check=False, timeout=120
     )
 
     assert "Traceback" not in done.stderr
