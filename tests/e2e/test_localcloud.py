@@ -14,6 +14,7 @@ from modelyard.localcloud import inventory, journal, lifecycle
 from modelyard.localcloud.buckets import empty_buckets
 from modelyard.localcloud.deployment import Deployment, ToolMissing, find_cdk, find_node
 from modelyard.localcloud.endpoint import Clients, Endpoint
+from modelyard.localcloud.entries import read as read_entries
 from modelyard.localcloud.inventory import Finding
 from modelyard.localcloud.journal import Level
 
@@ -139,7 +140,7 @@ def deploy(cloud: Deployment, scenario: str) -> int:
 
 
 def entries(cloud: Deployment) -> list[journal.Entry]:
-    return journal.read(cloud.state / journal.FILE_NAME)
+    return read_entries(cloud.state / journal.FILE_NAME)
 
 
 def files(endpoint: Endpoint) -> dict[str, str]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from modelyard.localcloud import journal
+from modelyard.localcloud import entries, journal
 from modelyard.localcloud.inventory import Finding, StackResource, judge
 from modelyard.localcloud.journal import Action, Entry, Journal, Level
 
@@ -55,11 +55,11 @@ def test_an_entry_survives_the_file(tmp_path: Path) -> None:
     for one in written:
         Journal(file).write(one)
 
-    assert journal.read(file) == written
+    assert entries.read(file) == written
 
 
 def test_no_journal_is_an_empty_one(tmp_path: Path) -> None:
-    assert journal.read(tmp_path / "journal.jsonl") == []
+    assert entries.read(tmp_path / "journal.jsonl") == []
 
 
 def test_what_was_deleted_does_not_stand() -> None:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Callable
 from datetime import datetime
 from types import MappingProxyType
@@ -11,6 +10,7 @@ from typing import Any
 from modelyard.account.session import Account, Action, Unanswered
 from modelyard.hardware import instance_types
 from modelyard.hardware.prices import RegionPrices
+from modelyard.reading import parse_json, short
 
 PRODUCTS = Action("pricing", "GetProducts")
 SPOT_PRICES = Action("ec2", "DescribeSpotPriceHistory")
@@ -73,7 +73,10 @@ def _on_demand(account: Account, name: str) -> float | None:
         ServiceCode="AmazonEC2",
         Filters=[{"Type": "TERM_MATCH", "Field": field, "Value": value} for field, value in filters.items()],
     )
-    prices = {price for text in answer["PriceList"] for price in _offers(json.loads(text))}
+    try:
+        prices = {price for text in answer["PriceList"] for price in _offers(parse_json(text))}
+    except (AttributeError, LookupError, TypeError, ValueError) as why:
+        raise NoPrices(f"the price list of {name} is not as AWS documents it: {short(str(why))}") from None
     return prices.pop() if len(prices) == 1 else None
 
 

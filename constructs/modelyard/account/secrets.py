@@ -6,7 +6,6 @@ no message, no exception and no log.
 
 from __future__ import annotations
 
-import json
 import logging
 import secrets
 from collections.abc import Iterator
@@ -17,6 +16,7 @@ from typing import Literal
 
 from modelyard.account.session import Account, Action, Refused
 from modelyard.account.verdict import Ask, Case, Check, Result, ok, one_by_one, problem
+from modelyard.reading import NotJson, parse_json
 from modelyard.spec import Catalogue, Environment
 
 _DESCRIBE = Action("secretsmanager", "DescribeSecret")
@@ -156,8 +156,8 @@ def checked_value(text: str, kind: Kind) -> tuple[str, str]:
 def _check_certificate(value: str) -> None:
     wanted = "JSON with the keys " + " and ".join(CERTIFICATE_KEYS)
     try:
-        document = json.loads(value)
-    except ValueError:
+        document = parse_json(value)
+    except NotJson:
         # Without the cause: it quotes a part of the document.
         raise WrongValue(f"a certificate is {wanted}; this is no JSON") from None
     if not isinstance(document, dict):

@@ -5,10 +5,10 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from functools import lru_cache
+from functools import cached_property
 from typing import Any, Literal
 
-from modelyard.secret_values import shown
+from modelyard.architecture.module_patterns import ModulePatterns, WrongPattern, module_patterns
 
 # MXFP4 packs 32 values with one 8-bit exponent (OCP Microscaling 1.0); NVFP4 packs 16 with one FP8 scale.
 _MX_BLOCK = 32
@@ -93,13 +93,20 @@ class Quantization:
     embeddings: bool = False
     online: bool = False
 
+    @cached_property
+    def _kept(self) -> ModulePatterns:
+        return module_patterns(self.exceptions)
+
+    @cached_property
+    def _ruled(self) -> ModulePatterns:
+        return module_patterns(pattern for pattern, _ in self.rules)
+
     def format_of(self, module: str) -> Format:
         """Format of the linear layer called `module`, such as `layers.3.mlp.down_proj`."""
-        if _matches(module, self.exceptions):
+        if self._kept.first(module) is not None:
             return PLAIN
-        for pattern, stored in self.rules:
-            if _matches(module, (pattern,)):
-                return stored
+        if (place := self._ruled.first(module)) is not None:
+            return self.rules[place][1]
         if self.experts_only and ".experts" not in module:
             return PLAIN
         return self.format
@@ -119,13 +126,9 @@ def read_quantization(config: Mapping[str, Any] | None, override: str | None = N
         return _named(override.lower(), {}) if override else None
     found = _named(str(config.get("quant_method") or override or "").lower(), config)
     try:
-        _compiled(found.exceptions)
-        for pattern, _ in found.rules:
-            _compiled((pattern,))
-    except re.error as problem:
-        raise UnknownQuantization(
-            f"a pattern that is no regular expression: {shown(problem.pattern)}"
-        ) from problem
+        module_patterns((*found.exceptions, *(pattern for pattern, _ in found.rules)))
+    except WrongPattern as problem:
+        raise UnknownQuantization(str(problem)) from None
     return found
 
 
@@ -241,46 +244,3 @@ def _dynamic_exclusions(config: Mapping[str, Any]) -> tuple[str, ...]:
 
 def _texts(*lists: Sequence[str] | None) -> tuple[str, ...]:
     return tuple(dict.fromkeys(str(text) for items in lists for text in items or ()))
-
-
-@lru_cache(maxsize=65536)
-def _canonical(name: str) -> str:
-    """Module names differ by what wraps the text model: only what follows the wrapper counts."""
-    for root in ("layers.", "lm_head", "embed_tokens"):
-        found = name.find(root)
-        if found >= 0:
-            return name[found:]
-    return name
-
-
-def _matches(module: str, patterns: tuple[str, ...]) -> bool:
-    exact, shaped = _compiled(patterns)
-    if module in exact:
-        return True
-    parts = module.split(".")
-    if any(".".join(parts[:end]) in exact for end in range(1, len(parts))):
-        return True
-    return any(pattern.search(module) for pattern in shaped)
-
-
-@lru_cache(maxsize=4096)
-def _compiled(patterns: tuple[str, ...]) -> tuple[frozenset[str], tuple[re.Pattern[str], ...]]:
-    """Plain names (which also stand for what lies below them), and the patterns: `re:`, `*`, or a bare last part."""
-    plain, shaped = set(), []
-    for pattern in patterns:
-        if pattern.startswith("re:"):
-            shaped.append(
-                re.compile(pattern[3:].replace("^", "").replace("model\\.", "").replace("model.", ""))
-            )
-        elif "*" in pattern or "?" in pattern:
-            shaped.append(_glob(_canonical(pattern)))
-        elif "." not in pattern:
-            shaped.append(re.compile(rf"(^|\.){re.escape(pattern)}(\.|$)"))
-        else:
-            plain.add(_canonical(pattern))
-    return frozenset(plain), tuple(shaped)
-
-
-def _glob(pattern: str) -> re.Pattern[str]:
-    body = re.escape(pattern).replace(r"\*", ".*").replace(r"\?", ".")
-    return re.compile(rf"^{body}(\.|$)")

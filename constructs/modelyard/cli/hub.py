@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from modelyard.cli.workspace import CommandError
+from modelyard.cli.workspace import CommandError, read_config_file
+from modelyard.findings import Finding
 
 
 @dataclass(frozen=True)
@@ -43,11 +43,11 @@ def fetch(repository: str) -> HubModel:
         published, reached = {}, False
     try:
         path = huggingface_hub.hf_hub_download(repository, "config.json", local_files_only=not reached)
-        config = json.loads(Path(path).read_text(encoding="utf-8"))
     except Exception as problem:  # noqa: BLE001 - the Hub's own, the network's, and those of a file
         raise CommandError(_refusal(repository, problem, way_out)) from None
-    if not isinstance(config, dict):
-        raise CommandError(f"the config.json of {repository} is not an object; {way_out}")
+    config = read_config_file(Path(path))
+    if isinstance(config, Finding):
+        raise CommandError(f"the config.json of {repository} cannot be read: {config.message}; {way_out}")
     return HubModel(config, published)
 
 

@@ -6,6 +6,7 @@ could be checked, from `doctor`, `secrets check` and `destroy-plan`. 64: usage.
 
 from __future__ import annotations
 
+import io
 import os
 import sys
 from contextlib import suppress
@@ -116,6 +117,8 @@ def _as_typed(text: str) -> str:
 
 def main() -> None:
     """Run the command and exit with its code."""
+    if isinstance(sys.stdout, io.TextIOWrapper):  # names of files may be bytes that are no text
+        sys.stdout.reconfigure(errors="backslashreplace")
     try:
         code = _command().main(standalone_mode=False)
         sys.stdout.flush()

@@ -9,8 +9,11 @@ from pathlib import Path
 
 import typer
 
-from modelyard.account.secrets import CERTIFICATE_KEYS, Kind
+from modelyard.account.secrets import CERTIFICATE_KEYS, MOST_BYTES, Kind
 from modelyard.cli.workspace import CommandError
+
+_MOST = MOST_BYTES + 4096
+"""Bytes that are read of a value, whatever comes: what is longer than Secrets Manager takes is refused by its length."""
 
 
 def refuse_extra(context: typer.Context) -> None:
@@ -36,9 +39,10 @@ def typed_value(name: str, kind: Kind, file: Path | None) -> str:
     """
     try:
         if file is not None:
-            return file.read_bytes().decode()
+            with file.open("rb") as opened:  # a pipe as well: `<(...)` of a shell is one
+                return opened.read(_MOST).decode()
         if not sys.stdin.isatty():
-            return sys.stdin.buffer.read().decode()
+            return sys.stdin.buffer.read(_MOST).decode()
     except OSError as error:
         raise CommandError(f"cannot read {file}: {error.strerror}") from None
     except UnicodeDecodeError:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import difflib
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Annotated, Any
@@ -35,6 +34,7 @@ from modelyard.findings import Finding, Severity
 from modelyard.hardware import instance_types
 from modelyard.planning.requests import known_architecture
 from modelyard.planning.sizing import Size, Sizing, size_model
+from modelyard.reading import closest
 from modelyard.spec import Model, load_catalogue
 from modelyard.spec.engine import LEAST_MAX_MODEL_LEN
 
@@ -131,7 +131,7 @@ def _subject(name: str, folder: Path) -> _Subject | list[Finding]:
     if path.is_file():
         return _from_config(path)
     known = [*(catalogue.models if catalogue else ()), *architectures()]
-    close = difflib.get_close_matches(name, known, n=3, cutoff=0.4)
+    close = closest(name, known, least=0.4, count=3)
     raise typer.BadParameter(
         f"'{name}' is no model of {folder}, no id of `modelyard catalog models`, and no config.json"
         + (f"; did you mean {' or '.join(close)}?" if close else "")

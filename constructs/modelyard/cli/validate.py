@@ -20,13 +20,12 @@ from modelyard.cli.workspace import (
     Output,
     OutputOption,
     Workspace,
-    open_workspace,
+    open_environment,
 )
 from modelyard.findings import Finding, Severity, worst
 from modelyard.manifests import check_objects
-from modelyard.spec import load_model
+from modelyard.spec import Catalogue, load_catalogue, load_model
 from modelyard.spec.folders import environment_files
-from modelyard.spec.loading import Catalogue
 
 _HELP = """Check models and environments: syntax, memory, parallelism, flags, placement, quota, secrets.
 
@@ -67,7 +66,9 @@ def validate(
     output: OutputOption = Output.table,
 ) -> int:
     names = [env] if env else sorted(environment_files(environments))
-    workspaces = [_read(files, models, environments, name) for name in names or ["local"]]
+    # Once, whatever the number of environments.
+    read = _read(files, models) if files else load_catalogue(models)
+    workspaces = [_workspace(*read, files, environments, name) for name in names or ["local"]]
     checked = {name for workspace in workspaces for name in workspace.catalogue.models}
     judged = [_judged(workspace, crds) for workspace in workspaces]
     found = _once((name, findings) for name, (findings, _) in zip(names or ["local"], judged, strict=True))
@@ -119,12 +120,15 @@ def _judged(workspace: Workspace, crds: Path | None) -> tuple[tuple[Finding, ...
     broken = check_objects(items)
     if crds is not None:
         try:
-            from modelyard.manifests.definitions import check_definitions
+            from modelyard.manifests.definitions import UnreadableDefinitions, check_definitions
         except ModuleNotFoundError as error:
             raise CommandError(
                 f"{error.name} is not installed; --crds needs the extra modelyard[crds]"
             ) from error
-        result = check_definitions(items, crds)
+        try:
+            result = check_definitions(items, crds)
+        except UnreadableDefinitions as problem:
+            raise CommandError(f"--crds: {problem}") from None
         broken += result.findings
         unchecked = tuple(f"{kind}, no definition in {crds}" for kind in result.unknown)
     return (*planned.findings, *_located(workspace, broken)), unchecked
@@ -155,9 +159,7 @@ def _once(judged: Iterable[tuple[str, tuple[Finding, ...]]]) -> list[Finding]:
     return sorted(merged, key=lambda finding: finding.sort_key)
 
 
-def _read(files: list[Path] | None, models: Path, environments: Path, env: str) -> Workspace:
-    if not files:
-        return open_workspace(models, environments, env)
+def _read(files: list[Path], models: Path) -> tuple[Catalogue, list[Finding]]:
     read = {}
     sources = {}
     findings: list[Finding] = []
@@ -169,11 +171,15 @@ def _read(files: list[Path] | None, models: Path, environments: Path, env: str) 
         if model and source:
             read[model.name] = model
             sources[model.name] = source
-    base = open_workspace(models, environments, env)
+    return Catalogue(read, sources), findings
+
+
+def _workspace(
+    catalogue: Catalogue, findings: list[Finding], files: list[Path] | None, environments: Path, env: str
+) -> Workspace:
+    workspace = open_environment(catalogue, findings, environments, env)
+    if not files or workspace.environment is None:
+        return workspace
     # Only the files named are judged; an override for a model elsewhere in the folder is not their fault.
-    environment = base.environment and base.environment.model_copy(
-        update={"overrides": {n: o for n, o in base.environment.overrides.items() if n in read}}
-    )
-    if environment is None:
-        findings += [finding for finding in base.findings if finding.code != "YAML001"]
-    return Workspace(Catalogue(read, sources), environment, tuple(findings), base.source)
+    overrides = {n: o for n, o in workspace.environment.overrides.items() if n in catalogue.models}
+    return replace(workspace, environment=workspace.environment.model_copy(update={"overrides": overrides}))

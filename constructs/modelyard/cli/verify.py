@@ -22,6 +22,7 @@ from modelyard.cli.workspace import (
 )
 from modelyard.deployed import waiting
 from modelyard.deployed.checks import Answer, Clients, verify
+from modelyard.deployed.models import UnreadableTree
 from modelyard.spec import Environment
 from modelyard.spec.document import Seconds
 
@@ -126,7 +127,7 @@ def _answers(settings: Environment, tree: Path, *, patience: int, own_credential
             return verify(clients(), settings, tree)
 
         return waiting.wait(ask, patience, told=_progress(settings)) if patience else ask()
-    except (BotoCoreError, ClientError) as error:
+    except (BotoCoreError, ClientError, UnreadableTree) as error:
         raise CommandError(f"{settings.name}: {error}") from error
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import json
+from collections.abc import Iterable
 from dataclasses import dataclass
 from enum import StrEnum
 from pathlib import Path
@@ -13,6 +13,7 @@ import typer
 from modelyard.findings import Finding, Location
 from modelyard.hardware.prices import prices_path, put_in_force, read_prices
 from modelyard.planning import Plan, plan
+from modelyard.reading import CONFIG, PRICES, NotJson, parse_json, read_file
 from modelyard.spec import Catalogue, Environment, load_catalogue, load_environment
 from modelyard.spec.folders import environment_files
 from modelyard.spec.yaml_source import Source
@@ -104,7 +105,13 @@ def environment_path(folder: Path, name: str) -> Path | Finding:
 
 def open_workspace(models: Path, environments: Path, env: str) -> Workspace:
     """Read everything; problems become findings."""
-    catalogue, findings = load_catalogue(models)
+    return open_environment(*load_catalogue(models), environments, env)
+
+
+def open_environment(
+    catalogue: Catalogue, findings: Iterable[Finding], environments: Path, env: str
+) -> Workspace:
+    """Environment `env` beside models that were read already, and their `findings`."""
     path = environment_path(environments, env)
     if isinstance(path, Finding):
         return Workspace(catalogue, None, (*findings, path))
@@ -117,12 +124,15 @@ def open_workspace(models: Path, environments: Path, env: str) -> Workspace:
 def use_prices(environments: Path, region: str) -> Finding | None:
     """Put the prices of `region` in force that lie beside the environments; the finding where they cannot be read."""
     path = prices_path(environments, region)
+    put_in_force(region, None)
+    if not path.exists():
+        return None
+    text = read_file(path, PRICES)
+    if isinstance(text, Finding):
+        return text
     try:
-        put_in_force(
-            region, read_prices(path.read_text(encoding="utf-8"), region) if path.is_file() else None
-        )
-    except (OSError, ValueError) as problem:
-        put_in_force(region, None)
+        put_in_force(region, read_prices(text, region))
+    except ValueError as problem:
         return Finding(
             "SPEC003",
             f"no prices of {region} can be read: {problem}",
@@ -160,8 +170,11 @@ def prices_of(environments: Path, region: str) -> None:
 def read_config_file(path: Path) -> dict[str, Any] | Finding:
     """What a `config.json` at `path` says, or why it says nothing."""
     fix = "give the checkpoint's own config.json"
+    text = read_file(path, CONFIG)
+    if isinstance(text, Finding):
+        return text
     try:
-        config = json.loads(path.read_bytes())
-    except (OSError, ValueError, RecursionError) as problem:
+        config = parse_json(text, repeated_keys=True)
+    except NotJson as problem:
         return Finding("YAML001", f"{path} is not JSON: {problem}", fix)
     return config if isinstance(config, dict) else Finding("YAML001", f"{path} is not an object", fix)

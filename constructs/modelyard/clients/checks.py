@@ -258,7 +258,7 @@ def _room(subject: Subject) -> int:
 def _place(text: str, what: str) -> None:
     try:
         found = json.loads(text)
-    except ValueError:
+    except (ValueError, RecursionError):
         raise Failed(f"{what} is not JSON: {text[:60]!r}") from None
     require(
         isinstance(found, dict) and found.get("city") in _CITIES, f"{what} breaks its schema: {text[:60]!r}"

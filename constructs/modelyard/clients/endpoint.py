@@ -43,8 +43,15 @@ class Expectations:
         Raises:
             ValueError: `text` is not what `to_json` writes.
         """
-        data = json.loads(text)
-        if not isinstance(data, Mapping) or not set(data) <= {field.name for field in fields(cls)}:
+        try:
+            data = json.loads(text)
+        except RecursionError:
+            raise ValueError("not the expectations of an endpoint") from None
+        if (
+            not isinstance(data, Mapping)
+            or not {"model", "names"} <= set(data)
+            or not set(data) <= {field.name for field in fields(cls)}
+        ):
             raise ValueError("not the expectations of an endpoint")
         known: dict[str, Any] = {
             key: tuple(value) if isinstance(value, list) else value for key, value in data.items()

@@ -2,19 +2,23 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path, PurePosixPath
 from typing import Any, Final, Literal
 
-from ruamel.yaml import YAML
-
+from modelyard.findings import Finding
+from modelyard.reading import NotJson, parse_json
+from modelyard.spec.yaml_source import parse_yaml
 from modelyard.writing import tree_files
 
 State = Literal["answered", "failed", "pending"]
 Report = Mapping[str, Any]
 _REASONS: Final = 3
+
+
+class UnreadableTree(Exception):
+    """A file of the rendered tree is not what `modelyard render` writes; the text says which."""
 
 
 @dataclass(frozen=True)
@@ -46,24 +50,36 @@ class Verdict:
 
 
 def check_jobs(tree: Path) -> list[CheckJob]:
-    """The Jobs below folder `checks` of a rendered tree."""
-    yaml = YAML(typ="safe", pure=True)
-    found = []
-    for file, content in tree_files(tree).items():
-        if not file.startswith("checks/") or not PurePosixPath(file).match("job-*.yaml"):
-            continue
-        job = yaml.load(content.decode())
+    """The Jobs below folder `checks` of a rendered tree.
+
+    Raises:
+        UnreadableTree: a file there is no Job of ours.
+    """
+    return [
+        _check_job(tree / file, file, content)
+        for file, content in tree_files(tree).items()
+        if file.startswith("checks/") and PurePosixPath(file).match("job-*.yaml")
+    ]
+
+
+def _check_job(path: Path, file: str, content: bytes) -> CheckJob:
+    source = parse_yaml(content.decode(errors="replace"), str(path))
+    if isinstance(source, Finding):
+        raise UnreadableTree(f"{source}; render the tree again")
+    job = source.data
+    try:
         metadata = job["metadata"]
-        found.append(
-            CheckJob(
-                model=metadata["labels"]["modelyard.dev/model"],
-                name=metadata["name"],
-                namespace=metadata["namespace"],
-                attempts=job["spec"]["backoffLimit"] + 1,
-                file=file,
-            )
+        model, name, namespace = (
+            metadata["labels"]["modelyard.dev/model"],
+            metadata["name"],
+            metadata["namespace"],
         )
-    return found
+        attempts = job["spec"]["backoffLimit"] + 1
+    except (LookupError, TypeError):
+        raise UnreadableTree(f"{path} is no Job that asks a model; render the tree again") from None
+    if not isinstance(attempts, int) or not all(isinstance(word, str) for word in (model, name, namespace)):
+        raise UnreadableTree(f"{path} is no Job that asks a model; render the tree again")
+    return CheckJob(model, name, namespace, attempts, file)
 
 
 def verdict(job: CheckJob, reports: Sequence[Report]) -> Verdict:
@@ -83,8 +99,8 @@ def verdict(job: CheckJob, reports: Sequence[Report]) -> Verdict:
 def read_report(key: str, body: bytes) -> Report:
     """A report; one that cannot be read says so, and has not passed."""
     try:
-        report = json.loads(body)
-    except ValueError:
+        report = parse_json(body)
+    except NotJson:
         report = None
     if isinstance(report, dict) and isinstance(report.get("passed"), bool):
         checks = report.get("checks", [])

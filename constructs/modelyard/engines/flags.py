@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import difflib
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
 from modelyard.engines.release import Flag, Release
+from modelyard.reading import closest
 from modelyard.secret_values import shown
 
 _PYTHON_TYPES: dict[str, tuple[type, ...]] = {
@@ -30,10 +30,25 @@ class FlagProblem:
     fix: str
 
 
+MOST_PROBLEMS = 100
+"""Wrong flags of one model that are listed; an engine has some three hundred."""
+
+
 def check_flags(args: Mapping[str, Any], release: Release) -> list[FlagProblem]:
-    """Every problem of `args`: unknown, removed, owned by the plan, of the wrong type, or out of the choices."""
-    problems = (_check(name, value, release) for name, value in args.items())
-    return [problem for problem in problems if problem]
+    """Every problem of `args`: unknown, removed, owned by the plan, of the wrong type, or out of the choices.
+
+    The rest is not looked at after `MOST_PROBLEMS`: to find what was meant takes a millisecond a flag.
+    """
+    problems: list[FlagProblem] = []
+    for name, value in args.items():
+        if len(problems) == MOST_PROBLEMS:
+            more = FlagProblem(
+                "VLLM001", name, "further flags are not checked", "correct those that are listed"
+            )
+            return [*problems, more]
+        if problem := _check(name, value, release):
+            problems.append(problem)
+    return problems
 
 
 def _check(name: str, value: Any, release: Release) -> FlagProblem | None:
@@ -54,7 +69,7 @@ def _check(name: str, value: Any, release: Release) -> FlagProblem | None:
         fix = f"use {new} instead" if new else "remove it; nothing replaces it"
         return FlagProblem("VLLM001", name, f"flag --{name} does not exist in {where}", fix)
     if flag is None:
-        close = difflib.get_close_matches(base, release.flags, n=1, cutoff=0.7)
+        close = closest(base, release.flags, least=0.7)
         fix = f"did you mean {close[0]}?" if close else "remove it, or choose a release that has it"
         return FlagProblem("VLLM001", name, f"flag --{name} does not exist in {where}", fix)
     return _check_value(name, value, flag)

@@ -8,6 +8,9 @@ import sys
 from pathlib import Path
 from typing import Any
 
+from modelyard.findings import Finding
+from modelyard.reading import PAGE, read_file
+
 _SAMPLE = re.compile(r"^(?P<name>[a-zA-Z_:][\w:]*)(?:\{(?P<labels>.*)\})?\s+\S+$")
 _LABEL = re.compile(r'([a-zA-Z_]\w*)="((?:[^"\\]|\\.)*)"')
 # Which labels hold one of a few words that the engine itself chooses; others hold what a model or client brings.
@@ -23,7 +26,7 @@ def read_page(text: str) -> dict[str, dict[str, Any]]:
     families: dict[str, dict[str, Any]] = {}
     for line in text.splitlines():
         if line.startswith("# TYPE "):
-            _, _, name, kind = line.split()
+            name, _, kind = line.removeprefix("# TYPE ").strip().partition(" ")
             if not name.endswith("_created"):
                 families[name] = {"type": kind, "labels": set(), "values": {}, "bounds": []}
         elif line and not line.startswith("#") and (sample := _SAMPLE.match(line)):
@@ -76,7 +79,10 @@ def table(text: str, *, engine: str, version: str, since: str, recorded: str) ->
 
 def main(arguments: list[str]) -> int:
     page, engine, version, since, recorded = arguments
-    text = Path(page).read_text("utf-8")
+    text = read_file(Path(page), PAGE)
+    if isinstance(text, Finding):
+        print(text, file=sys.stderr)
+        return 1
     print(table(text, engine=engine, version=version, since=since, recorded=recorded), end="")
     return 0
 

@@ -31,7 +31,20 @@ _CHECKS = (
         "The file is not readable YAML",
         "The text breaks YAML's grammar (or that of JSON, in questions to `estimate`), repeats a key, or is not a mapping "
         "at its top. Nothing in it can be trusted.",
-        "Correct the text at the position named. Keys stand once; indentation uses spaces.",
+        "Correct the text at the position named. Keys stand once; indentation uses spaces. Files are regular files in UTF-8, "
+        "YAML 1.2 without directives and without tags beyond JSON's types: a date is text, and text is quoted.",
+    ),
+    _error(
+        "YAML002",
+        "The file is larger or deeper than a file of its kind can be",
+        "A few hundred bytes of aliases can stand for a billion values, and a file of some megabytes can hold a checker up for "
+        "minutes. Reading therefore stops at limits far beyond any real file. A model, environment or pipeline file has at most "
+        "256 KiB, 10,000 lines, 6,000 keys and values (every alias counts as what it stands for), 64 mappings and lists within one another, "
+        "keys of 1,024 characters, names of anchors and tags of 256, and numbers of 40. A config.json and a file of prices have "
+        "at most 4 MiB, all JSON 200,000 values, the same depth and whole numbers of 40 digits; a file of "
+        "CustomResourceDefinitions 32 MiB. Of one file the first 100 problems of a kind are listed.",
+        "Take out what does not belong there, or divide the file: one model a file, and a large config.json by its path "
+        "(`model.config: config.json`) instead of in the model file.",
     ),
     _error(
         "SPEC001",

@@ -20,6 +20,7 @@ from types import MappingProxyType
 from typing import Any
 
 from modelyard.hardware.tables import json_table
+from modelyard.reading import parse_json
 from modelyard.secret_values import shown
 
 FOLDER = "prices"
@@ -75,7 +76,7 @@ def read_prices(text: str, region: str) -> RegionPrices:
     Raises:
         ValueError: it is no file of prices for `region`.
     """
-    document = json.loads(text)
+    document = parse_json(text)
     try:
         about = document["_about"]
         prices = RegionPrices(
@@ -86,9 +87,9 @@ def read_prices(text: str, region: str) -> RegionPrices:
             spot=MappingProxyType({t: _amounts(zones) for t, zones in document["spotUsdPerHour"].items()}),
         )
     except (AttributeError, KeyError, TypeError) as error:
-        raise ValueError(f"{type(error).__name__}: {error}") from error
+        raise ValueError(f"{type(error).__name__}: {shown(str(error))}") from error
     if prices.region != region:
-        raise ValueError(f"these are prices of {prices.region}, not {region}")
+        raise ValueError(f"these are prices of {shown(prices.region)}, not {region}")
     return prices
 
 
@@ -111,6 +112,6 @@ def _amounts(table: Mapping[str, Any]) -> dict[str, float]:
     amounts = {}
     for name, amount in table.items():
         if isinstance(amount, bool) or not isinstance(amount, int | float) or not 0 < amount < math.inf:
-            raise ValueError(f"{name}: {shown(amount)} is no price")
+            raise ValueError(f"{shown(name)}: {shown(amount)} is no price")
         amounts[name] = float(amount)
     return amounts

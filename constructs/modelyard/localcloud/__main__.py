@@ -14,6 +14,8 @@ from modelyard.localcloud import inventory, journal, lifecycle, report
 from modelyard.localcloud.buckets import empty_buckets
 from modelyard.localcloud.deployment import AssemblyRefused, Deployment, ToolMissing, target_of
 from modelyard.localcloud.endpoint import Clients, Endpoint
+from modelyard.localcloud.entries import UnreadableJournal
+from modelyard.localcloud.entries import read as entries_of
 from modelyard.localcloud.inventory import Finding, Row
 from modelyard.writing import NotWritten
 
@@ -165,7 +167,7 @@ def _at_target(deployment: Deployment) -> Endpoint:
 
 
 def _report(clients: Clients, folder: Path, *, resources: bool = False) -> list[Row]:
-    entries = journal.read(folder / journal.FILE_NAME)
+    entries = entries_of(folder / journal.FILE_NAME)
     rows = inventory.take(clients, entries)
     report.stacks(console, inventory.stacks(clients), rows)
     report.listings(console, clients)
@@ -176,7 +178,7 @@ def _report(clients: Clients, folder: Path, *, resources: bool = False) -> list[
 
 def _destroy(deployment: Deployment) -> None:
     clients = Clients(deployment.endpoint)
-    entries = journal.read(deployment.state / journal.FILE_NAME)
+    entries = entries_of(deployment.state / journal.FILE_NAME)
     rows = inventory.take(clients, entries)
     empty_buckets(clients, rows)  # what docs/how-to/deploy-to-aws.md asks of people
     if deployment.destroy() != 0:
@@ -200,7 +202,7 @@ def _fail(message: str) -> None:
 def main() -> None:
     try:
         app()
-    except (ToolMissing, AssemblyRefused, NotWritten, lifecycle.ServerFailed) as error:
+    except (ToolMissing, AssemblyRefused, NotWritten, UnreadableJournal, lifecycle.ServerFailed) as error:
         console.print(f"{error}", style="bold red", soft_wrap=True, markup=False)
         raise SystemExit(1) from None
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import importlib.util
-import json
 import os
 import re
 import subprocess
@@ -12,7 +11,9 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
+from modelyard.findings import Finding
 from modelyard.localcloud.endpoint import NO_FILE, Endpoint
+from modelyard.reading import RECORD, parse_json, read_file, short
 
 TOOLKIT_STACK = "CDKToolkit"
 
@@ -86,13 +87,25 @@ def target_of(assembly: Path) -> tuple[str, str] | None:
     return account, region
 
 
-def _environments(assembly: Path) -> Iterator[str]:
-    manifest = json.loads((assembly / "manifest.json").read_text(encoding="utf-8"))
-    for artifact in manifest.get("artifacts", {}).values():
-        if artifact["type"] == "aws:cloudformation:stack":
-            yield artifact["environment"]
-        elif artifact["type"] == "cdk:cloud-assembly":
-            yield from _environments(assembly / artifact["properties"]["directoryName"])
+def _environments(assembly: Path, depth: int = 0) -> Iterator[str]:
+    path = assembly / "manifest.json"
+    text = read_file(path, RECORD)
+    if isinstance(text, Finding):
+        raise AssemblyRefused(str(text))
+    if depth > _DEEPEST:
+        raise AssemblyRefused(f"{path}: assemblies within assemblies without an end")
+    try:
+        for artifact in parse_json(text).get("artifacts", {}).values():
+            if artifact["type"] == "aws:cloudformation:stack":
+                yield str(artifact["environment"])
+            elif artifact["type"] == "cdk:cloud-assembly":
+                yield from _environments(assembly / artifact["properties"]["directoryName"], depth + 1)
+    except (AttributeError, LookupError, TypeError, ValueError) as problem:
+        raise AssemblyRefused(f"{path} is no manifest of a cloud assembly: {short(str(problem))}") from None
+
+
+_DEEPEST = 8
+"""Assemblies within one another: a pipeline has its stages, and nothing below them."""
 
 
 LOG = "cdk.log"

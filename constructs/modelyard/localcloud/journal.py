@@ -6,7 +6,7 @@ The level is a promise about what is behind a green stack:
     recorded   accepted and kept here; nothing was executed (a Helm release without a Kubernetes API)
     ignored    means nothing to a deployment (CDK metadata)
 
-The server writes, `inventory` reads; `created` is what the inventory checks, never what it trusts.
+The server writes, `entries` reads; `created` is what the inventory checks, never what it trusts.
 """
 
 from __future__ import annotations
@@ -52,8 +52,16 @@ class Entry:
 
     @classmethod
     def from_line(cls, line: str) -> Entry:
-        fields = json.loads(line)
-        return cls(**fields | {"action": Action(fields["action"]), "level": Level(fields["level"])})
+        """The inverse of `to_line`.
+
+        Raises:
+            ValueError: the line is none of ours.
+        """
+        try:
+            fields = json.loads(line)
+            return cls(**fields | {"action": Action(fields["action"]), "level": Level(fields["level"])})
+        except (LookupError, RecursionError, TypeError):
+            raise ValueError("it is no entry of a journal") from None
 
 
 class Journal:
@@ -66,13 +74,6 @@ class Journal:
     def write(self, entry: Entry) -> None:
         with self._lock, self._path.open("a", encoding="utf-8") as file:
             file.write(entry.to_line() + "\n")
-
-
-def read(path: Path) -> list[Entry]:
-    """Every entry, oldest first; nothing when there is no journal."""
-    if not path.exists():
-        return []
-    return [Entry.from_line(line) for line in path.read_text(encoding="utf-8").splitlines() if line.strip()]
 
 
 def current(entries: list[Entry]) -> dict[tuple[str, str], Entry]:

@@ -17,6 +17,8 @@ from modelyard.localcloud.deployment import ToolMissing, find_node
 from modelyard.localcloud.endpoint import Endpoint
 from modelyard.localcloud.journal import FILE_NAME
 from modelyard.localcloud.server import HOST, RECORD
+from modelyard.reading import RECORD as RECORDS
+from modelyard.reading import parse_json, read_file
 from modelyard.writing import write_file
 
 START_LIMIT_S = 60.0  # two seconds on an idle machine
@@ -163,11 +165,23 @@ def _clear(state: Path) -> None:
 
 
 def _recorded(state: Path) -> Endpoint | None:
-    try:
-        record = json.loads((state / RECORD).read_text(encoding="utf-8"))
-    except FileNotFoundError:
+    """What the server of this folder wrote of itself; None where there is none.
+
+    Raises:
+        ServerFailed: the file holds something else.
+    """
+    path = state / RECORD
+    if not path.exists():
         return None
-    return Endpoint(url=f"http://{HOST}:{record['port']}", pid=record["pid"])
+    text = read_file(path, RECORDS)
+    try:
+        record = parse_json(text if isinstance(text, str) else "{}")
+        port, pid = record["port"], record["pid"]
+        if isinstance(port, int) and isinstance(pid, int) and 0 < port < 65536 and 0 < pid < 1 << 31:
+            return Endpoint(url=f"http://{HOST}:{port}", pid=pid)
+    except (LookupError, TypeError, ValueError):
+        pass
+    raise ServerFailed(f"{path} is not what the embedded AWS writes; remove it, and the server if one runs")
 
 
 def _is_ours(pid: int, state: Path) -> bool:

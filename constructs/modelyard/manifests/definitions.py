@@ -18,8 +18,13 @@ import jsonschema  # type: ignore[import-untyped]
 import yaml  # type: ignore[import-untyped]
 
 from modelyard.findings import Finding
+from modelyard.reading import DEFINITIONS, read_file, short
 
 Schema = dict[str, Any]
+
+
+class UnreadableDefinitions(Exception):
+    """A file holds no definitions that can be compared with; the text says which and why."""
 
 
 @dataclass(frozen=True)
@@ -34,6 +39,9 @@ def check_definitions(items: Iterable[Mapping[str, Any]], folder: Path) -> Defin
     """Compare every custom resource among `items` with the CustomResourceDefinitions below `folder`.
 
     `folder` holds YAML files as projects publish them, or what `kubectl get crds -o yaml` prints.
+
+    Raises:
+        UnreadableDefinitions: a file there is too large, or not what the API server takes.
     """
     known = definitions(folder)
     findings: list[Finding] = []
@@ -45,7 +53,11 @@ def check_definitions(items: Iterable[Mapping[str, Any]], folder: Path) -> Defin
         if schema is None:
             unknown.add(f"{item['kind']} ({item['apiVersion']})")
             continue
-        findings += [_finding(item, complaint) for complaint in complaints(item, schema)]
+        try:
+            findings += [_finding(item, complaint) for complaint in complaints(item, schema)]
+        except UnreadableDefinitions as problem:
+            kind = f"{item['kind']} ({item['apiVersion']})"
+            raise UnreadableDefinitions(f"{folder}: the schema of {kind} is none: {problem}") from None
     return DefinitionCheck(tuple(findings), tuple(sorted(unknown)))
 
 
@@ -82,20 +94,77 @@ def _age(path: Path) -> tuple[int, ...]:
 
 @cache
 def definitions(where: Path) -> Mapping[tuple[str, str], Schema]:
-    """(apiVersion, kind) to the schema of each served version; the newest folder wins."""
+    """(apiVersion, kind) to the schema of each served version; the newest folder wins.
+
+    Raises:
+        UnreadableDefinitions: a file is too large, or not what the API server takes.
+    """
     found: dict[tuple[str, str], Schema] = {}
     for path in sorted(where.rglob("*.yaml"), key=lambda p: (_age(p), p)):
-        text = path.read_text(encoding="utf-8")
-        if "kind: CustomResourceDefinition" not in text:
-            continue
+        text = read_file(path, DEFINITIONS)
+        if isinstance(text, Finding):
+            raise UnreadableDefinitions(str(text))
+        if "kind: CustomResourceDefinition" in text:
+            try:
+                found.update(read_definitions(text))
+            except UnreadableDefinitions as problem:
+                raise UnreadableDefinitions(f"{path}: {problem}") from None
+    return found
+
+
+MOST_ENTRIES = 1_000_000
+"""Lines and commas of one file: each can be an entry, which costs half a KiB. 10 MiB of kubectl's have 350,000."""
+MOST_DEPTH = 128
+"""Mappings and lists within one another; pod templates in definitions have 60."""
+_STRANGE = (ArithmeticError, AttributeError, LookupError, RecursionError, TypeError, ValueError)
+"""What looking into data raises that has another shape."""
+
+
+def read_definitions(text: str) -> dict[tuple[str, str], Schema]:
+    """The schemas in the YAML documents of `text`.
+
+    Raises:
+        UnreadableDefinitions: they are not what the API server takes.
+    """
+    if sum(map(text.count, "\n,[{")) > MOST_ENTRIES:
+        raise UnreadableDefinitions(f"more than {MOST_ENTRIES:,} entries")
+    found: dict[tuple[str, str], Schema] = {}
+    try:
+        _refuse_strange_shapes(text)
         for document in yaml.load_all(text, Loader=yaml.CSafeLoader):
             for definition in _definitions_in(document):
                 spec = definition["spec"]
                 for version in spec["versions"]:
                     if version["served"]:
-                        key = (f"{spec['group']}/{version['name']}", spec["names"]["kind"])
-                        found[key] = version["schema"]["openAPIV3Schema"]
+                        key = (f"{spec['group']}/{version['name']}", str(spec["names"]["kind"]))
+                        schema = version["schema"]["openAPIV3Schema"]
+                        if not isinstance(schema, dict):
+                            raise TypeError(f"the schema of {short(key[1])} is no object")
+                        found[key] = schema
+    except (yaml.YAMLError, *_STRANGE) as problem:
+        raise UnreadableDefinitions(f"no definitions that the API server takes: {_said(problem)}") from None
     return found
+
+
+def _refuse_strange_shapes(text: str) -> None:
+    """The loader in C ends the process on thousands of levels, and what follows aliases may have no end.
+
+    Events come from a parser that keeps its state in a list, so that they can be looked at first.
+    """
+    depth = 0
+    for event in yaml.parse(text, Loader=yaml.CSafeLoader):
+        if isinstance(event, yaml.CollectionStartEvent):
+            depth += 1
+            if depth > MOST_DEPTH:
+                raise ValueError(f"more than {MOST_DEPTH} mappings and lists within one another")
+        elif isinstance(event, yaml.CollectionEndEvent):
+            depth -= 1
+        elif isinstance(event, yaml.AliasEvent):
+            raise ValueError(f"alias *{short(event.anchor)}; definitions have none")
+
+
+def _said(problem: Exception) -> str:
+    return short(" ".join(str(problem).split()) or type(problem).__name__, 200)
 
 
 def _definitions_in(document: Any) -> list[Any]:
@@ -105,7 +174,18 @@ def _definitions_in(document: Any) -> list[Any]:
 
 
 def complaints(item: Mapping[str, Any], schema: Schema) -> list[str]:
-    """Everything that the API server would refuse in `item`."""
+    """Everything that the API server would refuse in `item`.
+
+    Raises:
+        UnreadableDefinitions: `schema` is no structural schema.
+    """
+    try:
+        return _complaints(item, schema)
+    except (jsonschema.exceptions.UnknownType, *_STRANGE) as problem:
+        raise UnreadableDefinitions(_said(problem)) from None
+
+
+def _complaints(item: Mapping[str, Any], schema: Schema) -> list[str]:
     closed = _closed(schema) | {"additionalProperties": False}
     closed["properties"] = {
         "apiVersion": {},
@@ -122,7 +202,9 @@ def _closed(schema: Any) -> Any:
     """A structural schema as JSON Schema that refuses unknown fields."""
     if not isinstance(schema, dict):
         return schema
-    result = {key: value for key, value in schema.items() if not key.startswith("x-") and key != "format"}
+    result = {
+        key: value for key, value in schema.items() if not key.startswith(("x-", "$")) and key != "format"
+    }
     for key in ("items", "additionalProperties"):
         if key in result:
             result[key] = _closed(result[key])

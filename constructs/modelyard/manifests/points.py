@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from functools import reduce
 from operator import mul
 from typing import Any
@@ -11,6 +10,7 @@ from modelyard.hardware import instance_types
 from modelyard.manifests.pods import at, mount_of, quantity, volume_of
 from modelyard.manifests.service_points import access, autoscaling, cache, compile_cache, drain, metrics
 from modelyard.manifests.subject import Answer, Point, Subject, beside_the_point, failed, passed
+from modelyard.reading import NotJson, parse_json
 
 _PREPARED = "stands in the engine that was built before"
 _INSTANCE_TYPE = "node.kubernetes.io/instance-type"
@@ -37,9 +37,18 @@ def settings(subject: Subject) -> dict[str, str]:
         written = next(
             (t for k, t in (at(repository, "data") or {}).items() if k.endswith("model.json")), "{}"
         )
-        values: dict[str, Any] = json.loads(written)
+        values = _stated(written)
         return found | {name.replace("_", "-"): str(value) for name, value in values.items()}
     return found
+
+
+def _stated(written: object) -> dict[str, Any]:
+    """What a model repository says; nothing where a patch has made something else of it."""
+    try:
+        values = parse_json(written) if isinstance(written, str) else None
+    except NotJson:
+        values = None
+    return values if isinstance(values, dict) else {}
 
 
 def memory(subject: Subject) -> Answer:

@@ -10,6 +10,7 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
+from modelyard.reading import short
 from modelyard.spec import Environment
 
 
@@ -149,6 +150,7 @@ def named(items: list[Item], most: int = 3) -> str:
 def _context(environment: Environment, context: str | None) -> Any:
     from lightkube import KubeConfig
     from lightkube.core.exceptions import ConfigError
+    from yaml import YAMLError  # type: ignore[import-untyped]
 
     wanted = f":{environment.region}:{environment.account}:cluster/{environment.cluster_name}"
     remedy = f"aws eks update-kubeconfig --name {environment.cluster_name} --region {environment.region}"
@@ -166,8 +168,12 @@ def _context(environment: Environment, context: str | None) -> Any:
                     )
                 if name == context or (context is None and each.cluster.endswith(wanted)):
                     return config.get(name)
-        except (ConfigError, OSError, KeyError, TypeError, ValueError) as error:
-            raise Unreachable(f"kubeconfig {path}: {type(error).__name__} {error}") from None
+        except (
+            *(ConfigError, YAMLError, OSError),
+            *(AttributeError, LookupError, RecursionError, TypeError, ValueError),
+        ) as error:
+            said = short(" ".join(str(error).split()), 200)
+            raise Unreachable(f"kubeconfig {path}: {type(error).__name__} {said}") from None
     missing = f"context {context}" if context else f"a context of {environment.cluster_name}"
     raise Unreachable(f"the kubeconfig lacks {missing}: {remedy}")
 

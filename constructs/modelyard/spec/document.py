@@ -23,7 +23,7 @@ class Document(BaseModel):
     )
 
 
-_DURATION = re.compile(r"^(?P<value>[0-9]+)(?P<unit>s|m|h)$")
+_DURATION = re.compile(r"^(?P<value>[0-9]{1,9})(?P<unit>s|m|h)$")
 _SECONDS = {"s": 1, "m": 60, "h": 3600}
 
 
@@ -53,12 +53,12 @@ Seconds = Annotated[
     BeforeValidator(
         _parse_duration, json_schema_input_type=Annotated[str, Field(pattern=_DURATION.pattern)] | int
     ),
-    Field(gt=0),
+    Field(gt=0, le=10**9),
 ]
 """A duration in seconds; `90s`, `20m` or `1h` in YAML."""
 
 Budget = Annotated[
-    Annotated[int, Field(gt=0)] | None,
+    Annotated[int, Field(gt=0, le=10**9)] | None,
     BeforeValidator(
         _parse_budget,
         json_schema_input_type=Annotated[str, Field(pattern=rf"^auto$|{_DURATION.pattern}")] | int,

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import difflib
-import json
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from copy import deepcopy
 from dataclasses import dataclass, field, replace
+from functools import cache
+from itertools import islice
 from pathlib import Path
 from types import MappingProxyType, UnionType
 from typing import Annotated, Any, TypeVar, Union, get_args, get_origin
@@ -16,6 +16,7 @@ from pydantic import ValidationError
 from pydantic_core import ErrorDetails
 
 from modelyard.findings import Finding, Location
+from modelyard.reading import CONFIG, NotJson, closest, parse_json, read_file, short
 from modelyard.secret_values import shown
 from modelyard.spec.document import Document
 from modelyard.spec.environment import Environment
@@ -95,7 +96,11 @@ def load_model(path: Path, *, team: str | None = None) -> tuple[Model | None, So
         bare, problems = _with_owner(bare, team)
         findings += problems
     model, problems = _validate_bare(Model, whole, replace(refused, source=bare), {"name": path.stem})
-    findings += [*problems, *conceal(_account_specifics(source), refused.pieces), *refused.findings]
+    findings += [
+        *problems,
+        *_first(conceal(_account_specifics(source), refused.pieces)),
+        *_first(refused.findings),
+    ]
     return model, bare, findings
 
 
@@ -107,19 +112,11 @@ def _with_config(source: Source, folder: Path) -> tuple[Source, list[Finding]]:
     """`source` with every config.json that a path points to in the path's place; without it when it is not one."""
     data, findings = deepcopy(source.data), []
     for path in _CONFIGS:
-        weights: Any = data
-        for key in path:
-            weights = weights.get(key) if isinstance(weights, dict) else None
+        weights = _value_at(data, path)
         if not isinstance(weights, dict) or not isinstance(stated := weights.get("config"), str):
             continue
         weights.pop("config")
-        try:
-            config = json.loads((folder / stated).read_text(encoding="utf-8"))
-            problem = None if isinstance(config, dict) else "it is not a JSON object"
-        except (OSError, UnicodeDecodeError) as error:
-            problem = getattr(error, "strerror", None) or str(error)
-        except (ValueError, RecursionError) as error:
-            problem = f"it is not JSON: {error}"
+        config, problem = _config_at(folder / stated)
         if problem is None:
             weights["config"], secrets = bare_config(config, stated, source.locate((*path, "config")))
             findings += secrets
@@ -127,7 +124,7 @@ def _with_config(source: Source, folder: Path) -> tuple[Source, list[Finding]]:
         findings.append(
             Finding(
                 "SPEC003",
-                f"{'.'.join(map(str, path))}.config: cannot read {stated}: {problem}",
+                f"{'.'.join(map(str, path))}.config: cannot read {shown(stated)}: {problem}",
                 "give the path of the checkpoint's config.json, relative to this file",
                 source.locate((*path, "config")),
             )
@@ -153,6 +150,34 @@ def _with_owner(source: Source, team: str) -> tuple[Source, list[Finding]]:
     return replace(source, data={**source.data, "owner": {**owner, "team": stated}}), findings
 
 
+def _config_at(path: Path) -> tuple[Any, str | None]:
+    """What a config.json says, and why it says nothing."""
+    text = read_file(path, CONFIG)
+    if isinstance(text, Finding):
+        return None, text.message.removeprefix("cannot read the file: ")
+    try:
+        config = parse_json(text, repeated_keys=True)
+    except NotJson as problem:
+        return None, f"it is not JSON: {problem}"
+    return config, None if isinstance(config, dict) else "it is not a JSON object"
+
+
+MOST_PROBLEMS = 100
+"""Of one kind in one file that are listed: nobody reads more, and a file can have ten thousand."""
+
+
+def _first(findings: Iterable[Finding], left: int = 0) -> list[Finding]:
+    """The first of `findings`, and how many there are beside them; `left` were not even made."""
+    rest = iter(findings)
+    listed = list(islice(rest, MOST_PROBLEMS))
+    left += sum(1 for _ in rest)
+    if left:
+        message = f"{left} further problems of this kind are not listed"
+        place = Location(listed[-1].location.file) if listed[-1].location else None
+        listed.append(Finding(listed[-1].code, message, "correct those that are", place))
+    return listed
+
+
 def load_environment(path: Path) -> tuple[Environment | None, Source | None, list[Finding]]:
     """Read one environment file; the environment is None when it has an error."""
     source = read_yaml(path)
@@ -160,7 +185,7 @@ def load_environment(path: Path) -> tuple[Environment | None, Source | None, lis
         return None, None, unreadable(source, path)
     refused = refuse_secrets(source)
     environment, findings = _validate_bare(Environment, source, refused, {"name": path.stem})
-    findings += refused.findings
+    findings += _first(refused.findings)
     return (None if findings else environment), refused.source, findings
 
 
@@ -181,7 +206,7 @@ def load_pipeline(path: Path) -> tuple[Pipeline | None, Source | None, list[Find
         return None, None, unreadable(source, path)
     refused = refuse_secrets(source)
     pipeline, findings = _validate_bare(Pipeline, source, refused, {})
-    findings += refused.findings
+    findings += _first(refused.findings)
     return (None if findings else pipeline), refused.source, findings
 
 
@@ -203,17 +228,32 @@ def _validate_bare(
 def _validate(document: type[D], source: Source, defaults: dict[str, Any]) -> tuple[D | None, list[Finding]]:
     """Validate, and validate again without what was wrong, until nothing new turns up."""
     findings: list[Finding] = []
-    data = {**defaults, **deepcopy(source.data)}
+    data = {**defaults, **deepcopy(source.data, _unchanged(source.data))}
     for _ in range(4):
         try:
             return document.model_validate(data, by_alias=True, by_name=False), findings
         except ValidationError as error:
             details = error.errors(include_url=False)
-        findings += [_explain(document, source, detail) for detail in details]
+        told = [_explain(document, source, detail) for detail in details[:MOST_PROBLEMS]]
+        findings += _first(told, len(details) - len(told))
+        if len(details) > MOST_PROBLEMS:
+            break
         mended = [_mend(document, data, tuple(detail["loc"])) for detail in details]
         if not all(mended):
             break
     return None, findings
+
+
+def _unchanged(data: dict[str, Any]) -> dict[int, Any]:
+    """What copying leaves as it is: nothing is ever taken out of a config.json, and it may have 200,000 values."""
+    configs = (_value_at(data, (*path, "config")) for path in _CONFIGS)
+    return {id(config): config for config in configs if isinstance(config, dict)}
+
+
+def _value_at(data: Any, path: FieldPath) -> Any:
+    for key in path:
+        data = data.get(key) if isinstance(data, dict) else None
+    return data
 
 
 def _mend(document: type[Document], data: dict[str, Any], path: FieldPath) -> bool:
@@ -249,18 +289,18 @@ def _explain(document: type[Document], source: Source, detail: ErrorDetails) -> 
     path = tuple(detail["loc"])
     name = ".".join(
         str(part) for part in path if (part in _aliases(document, path) or isinstance(part, int))
-    ) or str(path[-1] if path else "the file")
+    ) or short(str(path[-1] if path else "the file"))
     if detail["type"] == "extra_forbidden":
         key = str(path[-1])
         known = sorted(_fields(_document_at(document, path[:-1]) or document))
-        close = difflib.get_close_matches(key, known, n=1, cutoff=0.6)
+        close = closest(key, known)
         fix = f"did you mean '{close[0]}'?" if close else f"known keys are {', '.join(known)}"
         return Finding("SPEC001", f"unknown key {shown(key)}", fix, source.locate(path, key=True))
     if detail["type"] == "missing":
         fix = f"add it: {_description(document, path) or path[-1]}"
         return Finding("SPEC002", f"key '{path[-1]}' is missing", fix, source.locate(path[:-1]))
     message = detail["msg"].removeprefix("Value error, ")
-    message = message[0].lower() + message[1:]
+    message = short(message[0].lower() + message[1:], 500)
     got = detail["input"]
     if isinstance(got, str | int | float | bool) and str(got) not in message and shown(got) not in message:
         message += f", got {shown(got)}"
@@ -268,6 +308,7 @@ def _explain(document: type[Document], source: Source, detail: ErrorDetails) -> 
     return Finding("SPEC003", f"{name}: {message}", fix, source.locate(path))
 
 
+@cache
 def _fields(document: type[Document]) -> dict[str, Any]:
     return {info.alias or name: info for name, info in document.model_fields.items()}
 
@@ -318,7 +359,7 @@ def _account_specifics(source: Source) -> Iterator[Finding]:
         if match := _ACCOUNT.search(line.split(" #")[0]):
             yield Finding(
                 "ENV001",
-                f"account-specific value '{match[0]}' in a model file",
+                f"account-specific value {shown(match[0])} in a model file",
                 "move it to the environment file",
                 Location(source.file, number, match.start() + 1),
             )

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import difflib
-import json
 from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any, BinaryIO
@@ -12,6 +10,7 @@ from pydantic import ValidationError
 from pydantic_core import ErrorDetails
 
 from modelyard.findings import Finding
+from modelyard.reading import NotJson, closest, parse_json
 from modelyard.secret_values import mask, shown
 from modelyard.spec.estimate import EstimateRequest
 
@@ -69,10 +68,11 @@ def read_questions(lines: BinaryIO) -> Iterator[Question]:
 
 def _question(line: bytes, number: int) -> Question:
     try:
-        found = read_question(json.loads(line.removeprefix(b"\xef\xbb\xbf").decode()))
-    except (ValueError, RecursionError) as problem:
-        reason = str(problem) or type(problem).__name__
-        return Question(None, (Finding("YAML001", f"line {number}: not JSON: {reason}", "correct the line"),))
+        found = read_question(parse_json(line, repeated_keys=True, halves=True))
+    except NotJson as problem:
+        return Question(
+            None, (Finding("YAML001", f"line {number}: not JSON: {problem}", "correct the line"),)
+        )
     if not found.findings:
         return found
     placed = (Finding(f.code, f"line {number}: {f.message}", f.fix, field=f.field) for f in found.findings)
@@ -88,7 +88,7 @@ def _explain(record: dict[str, Any], detail: ErrorDetails) -> Finding:
     key = str(detail["loc"][0]) if detail["loc"] else ""
     known = [info.alias or name for name, info in EstimateRequest.model_fields.items()]
     if detail["type"] == "extra_forbidden":
-        close = difflib.get_close_matches(key, known, n=1, cutoff=0.6)
+        close = closest(key, known)
         fix = f"did you mean '{close[0]}'?" if close else f"known keys are {', '.join(known)}"
         return Finding("SPEC001", f"unknown key {shown(key)}", fix, field=(mask(key),))
     message = detail["msg"].removeprefix("Value error, ").removeprefix("Input ")

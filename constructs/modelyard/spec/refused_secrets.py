@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import Any
 
 from modelyard.findings import Finding, Location
+from modelyard.reading import SPEC, read_file
 from modelyard.secret_values import HIDDEN, Suspect, mask_key, settings, sightings, suspects, without
 from modelyard.spec.yaml_source import FieldPath, Source
 
@@ -93,10 +94,8 @@ def conceal(findings: Iterable[Finding], pieces: Iterable[str]) -> list[Finding]
 
 def unreadable(finding: Finding, path: Path) -> list[Finding]:
     """`finding` about a file that is no YAML, without the secrets that stand in the file: parsers quote what they read."""
-    try:
-        with path.open(encoding="utf-8", errors="replace") as file:
-            text = file.read(1 << 20)
-    except OSError:
+    text = read_file(path, SPEC)
+    if isinstance(text, Finding):
         return [finding]
     return conceal([finding], [text[s.start : s.end] for s in (*settings(text), *sightings(text))])
 

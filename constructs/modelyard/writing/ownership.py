@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import json
+import os
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -20,6 +21,7 @@ _ABOUT = (
     "Written by modelyard. It replaces and deletes the files named here, as long as they are as it wrote them, and touches "
     "no others."
 )
+_MOST_BYTES = 256 << 20  # a thousand models have one MiB
 _SHA256 = re.compile(r"[0-9a-f]{64}")
 
 
@@ -76,10 +78,13 @@ def read_ownership(root: Path) -> Ownership | None:
     Raises:
         NotWritten: there is one that cannot be read, so nobody knows what may be replaced.
     """
-    try:
-        return Ownership.from_json((root / MARKER).read_bytes())
-    except (FileNotFoundError, NotADirectoryError):
+    marker = root / MARKER
+    if not os.path.lexists(marker):
         return None
+    try:
+        if not marker.is_file() or marker.stat().st_size > _MOST_BYTES:
+            raise ValueError("it is no file of that kind")
+        return Ownership.from_json(marker.read_bytes())
     except (OSError, ValueError) as error:
         reason = getattr(error, "strerror", None) or error
         raise NotWritten(

@@ -1,0 +1,89 @@
+"""JSON that others wrote: of a bounded depth, number of values and length of numbers, and text that can be printed."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Iterable
+from typing import Any
+
+MOST_VALUES = 200_000
+"""Values of one document. A config.json of 2 MiB has 50,000; each value costs some hundred bytes of memory."""
+MOST_DEPTH = 64
+"""Objects and lists within one another. Python's own limit would end copying and printing at some hundred."""
+MOST_DIGITS = 40
+"""Of a whole number. Python converts thousands of them in one direction and then refuses the other."""
+
+_HALF = re.compile(r"\\u[dD][89a-fA-F]")
+
+
+class NotJson(ValueError):
+    """A text that is no JSON, or more than a document can be. The message never quotes the text."""
+
+
+def parse_json(text: str | bytes, *, repeated_keys: bool = False, halves: bool = False) -> Any:
+    """What `text` says. NaN and Infinity are numbers, as in published config.json files.
+
+    `repeated_keys`: the last one of a key counts, as for the libraries that read a config.json; otherwise it is refused.
+    `halves`: texts may hold half of a surrogate pair; who asks for them writes them escaped.
+
+    Raises:
+        NotJson: it says nothing, or too much.
+    """
+    try:
+        if isinstance(text, bytes):
+            text = text.decode("utf-8-sig")
+    except UnicodeDecodeError as problem:
+        raise NotJson(f"byte {problem.start + 1} is no UTF-8 text") from None
+    # An upper bound, which costs nothing: commas in texts count as well.
+    if text.count(",") + text.count("[") + text.count("{") > MOST_VALUES:
+        raise NotJson(f"it has more than {MOST_VALUES:,} values")
+    try:
+        found = json.loads(text, parse_int=_whole, object_pairs_hook=None if repeated_keys else _once_each)
+    except RecursionError:
+        raise NotJson(_TOO_DEEP) from None
+    except json.JSONDecodeError as problem:
+        raise NotJson(f"{problem.msg}: line {problem.lineno} column {problem.colno}") from None
+    if text.count("[") + text.count("{") > MOST_DEPTH:
+        _refuse_depth(found)
+    if not halves and _HALF.search(text):
+        _refuse_halves(found)
+    return found
+
+
+_TOO_DEEP = f"it has more than {MOST_DEPTH} objects and lists within one another"
+
+
+def _whole(digits: str) -> int:
+    if len(digits) > MOST_DIGITS:
+        raise NotJson(f"a whole number has {len(digits):,} digits; {MOST_DIGITS} are the most")
+    return int(digits)
+
+
+def _once_each(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    found = dict(pairs)
+    if len(found) < len(pairs):
+        seen: set[str] = set()
+        twice = next(key for key, _ in pairs if key in seen or seen.add(key))  # type: ignore[func-returns-value]
+        raise NotJson(f"an object has the key {twice[:60]!r} twice")
+    return found
+
+
+def _refuse_depth(document: Any) -> None:
+    level = [document]
+    for _ in range(MOST_DEPTH + 1):
+        level = [inner for outer in level for inner in _parts(outer)]
+    if level:
+        raise NotJson(_TOO_DEEP)
+
+
+def _parts(value: Any) -> Iterable[Any]:
+    return value.values() if isinstance(value, dict) else value if isinstance(value, list) else ()
+
+
+def _refuse_halves(document: Any) -> None:
+    """Half of a surrogate pair is a text that nothing can print or write."""
+    try:
+        json.dumps(document, ensure_ascii=False).encode()
+    except UnicodeEncodeError:
+        raise NotJson("a text has half of a surrogate pair") from None
