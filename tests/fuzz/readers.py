@@ -411,6 +411,8 @@ NOT_OF_USERS: Final[Mapping[str, str]] = {
     "k8s.client_jobs": "modules of the package, as text",
     "secret_values.names": "a table in the package",
     "cli.schema": "looks for its own comment, and parses nothing",
+    "spec.timezone": "a table in a package",
+    "cli.main": "opens the system's empty file in the place of standard output",
     "writing.file": "opens what it writes",
     "writing.lock": "opens a folder",
     "writing.tree": "compares bytes with what is to be written there, and parses nothing",

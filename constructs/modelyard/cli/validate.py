@@ -99,7 +99,9 @@ def _judged(workspace: Workspace, crds: Path | None) -> tuple[tuple[Finding, ...
     planned = workspace.plan()
     if planned is None or not planned.deployable:
         return (planned.findings if planned else workspace.findings), ()
-    unchecked = ("custom resources; --crds DIR names their definitions",) if crds is None else ()
+    unchecked: tuple[str, ...] = ()
+    if crds is None:
+        unchecked = ("custom resources; --crds DIR names their definitions",)
     patched = sorted(
         {planned_model.model.name for planned_model in planned.models if planned_model.model.patches}
     )
