@@ -36,6 +36,10 @@ def _quantized(**said: object) -> str:
     return json.dumps({**_QWEN, "quantization_config": said})
 
 
+# Built here: a token of this shape in a file is one that somebody has to revoke.
+_TOKEN = "hf_" + "aB3dE" * 7
+
+
 GENERATED: Final[Mapping[str, Callable[[], str]]] = {
     "variables_250000": lambda: _more(
         "engine:\n  env:\n" + "".join(f"    A{n}: '1'\n" for n in range(250_000))
@@ -65,6 +69,16 @@ GENERATED: Final[Mapping[str, Callable[[], str]]] = {
         "a0: &a0 [x]\n" + "".join(f"a{n}: &a{n} [*a{n - 1}]\n" for n in range(1, 3000))
     ),
     # Within the limits: these are read to the end, and everything after the reader has to do with them.
+    "tokens_2900": lambda: _more(
+        "engine:\n  env:\n" + "".join(f"    A{n}: {_TOKEN}{n}\n" for n in range(2900))
+    ),
+    "passwords_2900": lambda: _more(
+        "engine:\n  env:\n" + "".join(f"    A{n}_PASSWORD: hunter{n}\n" for n in range(2900))
+    ),
+    "comments_with_tokens": lambda: _more(
+        "".join(f"# {_TOKEN}{n} password=hunter{n}\n" for n in range(3900))
+    ),
+    "line_of_tokens": lambda: _more("description: '" + f"{_TOKEN} " * 6000 + "'\n"),
     "variables_2900": lambda: _more("engine:\n  env:\n" + "".join(f"    A{n}: '1'\n" for n in range(2900))),
     "wrong_variables_2900": lambda: _more(
         "engine:\n  env:\n" + "".join(f"    a{n}: 1\n" for n in range(2900))

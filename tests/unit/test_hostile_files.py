@@ -14,6 +14,7 @@ import pytest
 from modelyard.findings import Finding
 from modelyard.reading import CONFIG, SPEC, FileKind, read_file
 from modelyard.spec import load_catalogue, load_model
+from modelyard.spec.loading import MOST_PROBLEMS
 from modelyard.spec.yaml_bounds import MOST_DEPTH, MOST_VALUES
 from modelyard.spec.yaml_source import Source, parse_yaml
 from tests.hostile.files import CONFIGS, GENERATED, THREE_LINES, write_all
@@ -292,3 +293,14 @@ def test_a_file_whose_name_is_no_text_is_named_all_the_same(tmp_path: Path) -> N
 
     assert "Traceback" not in done.stderr
     assert json.loads(done.stdout)["findings"][0]["file"].endswith("\udcff.yaml")
+
+
+@pytest.mark.parametrize("name", ["tokens_2900", "passwords_2900", "comments_with_tokens", "line_of_tokens"])
+def test_a_file_of_secrets_is_read_no_further(files: dict[str, Path], name: str) -> None:
+    model, source, findings = load_model(files[name])
+
+    assert (model, source) == (None, None)
+    assert {finding.code for finding in findings} == {"SEC001"}
+    assert len(findings) == MOST_PROBLEMS + 1
+    assert "further problems of this kind are not listed" in findings[-1].message
+    assert not any("aB3dE" in str(finding) or "hunter" in str(finding) for finding in findings)

@@ -390,3 +390,12 @@ def test_questions_are_answered_without_the_token_in_them(
 
     assert TOKEN[4:] not in repr(question.findings)
     assert not any(TOKEN[4:] in answer.out + answer.err for answer in answers)
+
+
+def test_the_same_password_in_two_places_is_two_findings(tmp_path: Path) -> None:
+    text = f"{THREE_LINES}description: {ADDRESS}\nengine:\n  env: {{DB_PASSWORD: hunter2, OTHER: x}}\n"
+
+    found = [finding for finding in judged(tmp_path, text) if finding.code == "SEC001"]
+
+    assert [finding.location and finding.location.line for finding in found] == [4, 6]
+    assert not any("hunter2" in str(finding) for finding in found)

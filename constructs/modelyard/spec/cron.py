@@ -98,14 +98,14 @@ def _number(text: str, part: _Part) -> int:
     if number is None:
         number = _whole(text, part)
     if not part.least <= number <= part.most:
-        raise ValueError(f"{part.name} must be {part.least} to {part.most}, got {number}")
+        raise ValueError(f"{part.name} {number} is not within {part.least} to {part.most}")
     return number
 
 
 def _whole(text: str, part: _Part) -> int:
     if not text.isascii() or not text.isdigit() or len(text) > 9:
         known = f" or one of {', '.join(part.words)}" if part.words else ""
-        raise ValueError(f"{part.name} must be a number{known}, got {shown(text)}")
+        raise ValueError(f"{part.name} {shown(text)} is no number{known}")
     return int(text)
 
 

@@ -157,7 +157,7 @@ class Override(Document):
 def _known(code: str) -> str:
     if code not in CHECKS:
         close = difflib.get_close_matches(code[:16], CHECKS, n=1, cutoff=0.6)
-        raise ValueError(f"there is no finding of this code{f'; did you mean {close[0]}?' if close else ''}")
+        raise ValueError(f"there is no finding of this code{f' (did you mean {close[0]}?)' if close else ''}")
     return code
 
 

@@ -45,7 +45,7 @@ class OfficeHours(Document):
     end: Cron
     """Cron expression of the end, such as `0 19 * * 1-5`."""
     timezone: TimeZone = "UTC"
-    """IANA name of the time zone."""
+    """Time zone by its IANA name, such as Europe/Berlin."""
 
     @model_validator(mode="after")
     def _begins_and_ends(self) -> Self:

@@ -89,6 +89,8 @@ def load_model(path: Path, *, team: str | None = None) -> tuple[Model | None, So
     if isinstance(source, Finding):
         return None, None, unreadable(source, path)
     refused = refuse_secrets(source)
+    if len(refused.findings) > MOST_PROBLEMS:
+        return None, None, _first(refused.findings)
     bare, findings = _with_config(refused.source, path.parent)
     whole = _with_config(source, path.parent)[0] if refused.findings else bare
     if team is not None:
@@ -98,8 +100,8 @@ def load_model(path: Path, *, team: str | None = None) -> tuple[Model | None, So
     model, problems = _validate_bare(Model, whole, replace(refused, source=bare), {"name": path.stem})
     findings += [
         *problems,
-        *_first(conceal(_account_specifics(source), refused.pieces)),
-        *_first(refused.findings),
+        *conceal(_first(_account_specifics(source)), refused.pieces),
+        *refused.findings,
     ]
     return model, bare, findings
 
@@ -184,8 +186,10 @@ def load_environment(path: Path) -> tuple[Environment | None, Source | None, lis
     if isinstance(source, Finding):
         return None, None, unreadable(source, path)
     refused = refuse_secrets(source)
+    if len(refused.findings) > MOST_PROBLEMS:
+        return None, None, _first(refused.findings)
     environment, findings = _validate_bare(Environment, source, refused, {"name": path.stem})
-    findings += _first(refused.findings)
+    findings += refused.findings
     return (None if findings else environment), refused.source, findings
 
 
@@ -205,8 +209,10 @@ def load_pipeline(path: Path) -> tuple[Pipeline | None, Source | None, list[Find
     if isinstance(source, Finding):
         return None, None, unreadable(source, path)
     refused = refuse_secrets(source)
+    if len(refused.findings) > MOST_PROBLEMS:
+        return None, None, _first(refused.findings)
     pipeline, findings = _validate_bare(Pipeline, source, refused, {})
-    findings += _first(refused.findings)
+    findings += refused.findings
     return (None if findings else pipeline), refused.source, findings
 
 

@@ -72,7 +72,7 @@ class Hours(Document):
     end: Cron
     """Cron expression of the end."""
     timezone: TimeZone = "UTC"
-    """IANA name of the time zone."""
+    """Time zone by its IANA name, such as Europe/Berlin."""
     replicas: Annotated[int, Field(ge=1, le=500)] = 1
     """Replicas in that time, at the least."""
 
@@ -217,9 +217,9 @@ def _rendered_kind(kind: str) -> str:
         by_lower = {known.lower(): known for known in PATCHABLE}
         close = difflib.get_close_matches(kind.lower()[:64], by_lower, n=1, cutoff=0.6)
         raise ValueError(
-            f"no model renders it; did you mean {by_lower[close[0]]}?"
+            f"no model renders it (did you mean {by_lower[close[0]]}?)"
             if close
-            else f"no model renders it; known kinds are {', '.join(PATCHABLE)}"
+            else f"no model renders it (known kinds are {', '.join(PATCHABLE)})"
         )
     return kind
 

@@ -6,7 +6,7 @@ What is read further has no secret in it any more: no message, table or object c
 from __future__ import annotations
 
 import re
-from bisect import bisect_right
+from bisect import bisect_left, bisect_right
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace
 from functools import lru_cache
@@ -60,10 +60,17 @@ def refuse_secrets(source: Source) -> Refused:
     if not found and not written:
         return Refused(source, (), ())
     findings = {location: finding for location, finding, _ in written}
-    said = ["".join(piece.split()) for _, _, piece in written]
+    said = sorted((location, "".join(piece.split())) for location, _, piece in written)
+    places = sorted({*source.keys.values(), *source.values.values()})
+    said_at: dict[FieldPath, frozenset[str]] = {}  # a text of one value can hold thousands
     for suspect in found:
-        flat = "".join(suspect.piece.split())
-        if any(flat in piece or (piece in flat and not suspect.named) for piece in said):
+        if suspect.path not in said_at:
+            starts = [source.locate(suspect.path, key=key) for key in (True, False)]
+            said_at[suspect.path] = frozenset(
+                piece for start in starts for piece in _said_at(start, places, said)
+            )
+        flat, within = "".join(suspect.piece.split()), said_at[suspect.path]
+        if flat in within or any(flat in piece or (piece in flat and not suspect.named) for piece in within):
             continue
         location = _place(source, suspect)
         findings.setdefault(location, Finding("SEC001", _message(suspect), _fix(suspect), location))
@@ -122,12 +129,15 @@ def _is_foreign(path: tuple[str | int, ...]) -> bool:
 def _written(source: Source) -> Iterator[tuple[Location, Finding, str]]:
     """What the text itself shows: shapes anywhere, settings in comments."""
     text = source.text
-    found = [*sightings(text)]
+    shaped = sightings(text)
+    starts = [sighting.start for sighting in shaped]
+    found = [*shaped]
     for comment in re.finditer(r"(?:^|(?<=\s))#(?P<said>.*)", text, re.MULTILINE):
         offset = comment.start("said")
         for sighting in settings(comment["said"]):
             moved = replace(sighting, start=sighting.start + offset, end=sighting.end + offset)
-            if all(moved.end <= other.start or other.end <= moved.start for other in found):
+            beside = bisect_left(starts, moved.end) - 1  # the last shape that begins before the setting ends
+            if beside < 0 or shaped[beside].end <= moved.start:
                 found.append(moved)
     for sighting in sorted(found):
         location = _at(source, sighting.start)
@@ -148,6 +158,14 @@ def _fix(suspect: Suspect) -> str:
     if suspect.path[:1] == ("patches",):
         return _FIX_PATCH
     return _FIX_RANDOM if suspect.why.startswith("a random") else _FIX
+
+
+def _said_at(first: Location, places: list[Location], said: list[tuple[Location, str]]) -> Iterator[str]:
+    """What of `said` stands in the key or value that begins at `first`: before the next of `places`."""
+    position = bisect_right(places, first)
+    begin = bisect_left(said, (first, ""))
+    end = bisect_left(said, (places[position], "")) if position < len(places) else len(said)
+    yield from (piece for _, piece in said[begin:end])
 
 
 def _place(source: Source, suspect: Suspect) -> Location:

@@ -27,8 +27,7 @@ def check_timezone(name: str) -> str:
     by_lower = {known.lower(): known for known in _names()}
     close = difflib.get_close_matches(name.lower()[:64], by_lower, n=1, cutoff=0.7)
     raise ValueError(
-        "must be a time zone of the IANA database"
-        + (f"; did you mean '{by_lower[close[0]]}'?" if close else ", such as Europe/Berlin")
+        "is no time zone of the IANA database" + (f" (did you mean '{by_lower[close[0]]}'?)" if close else "")
     )
 
 
