@@ -24,6 +24,7 @@ from modelyard.manifests import check_objects
 from modelyard.manifests.definitions import complaints, definitions, is_custom
 from modelyard.manifests.pods import flags
 from modelyard.planning import Plan
+from modelyard.writing import write_tree_files
 from tests.contract.conftest import ROOT, SHIPPED, folders_of
 from tests.contract.test_kubernetes_schemas import complaint
 
@@ -309,8 +310,7 @@ def test_the_command_writes_beside_the_environment_and_removes_what_is_stale(
     tmp_path: Path, target: str
 ) -> None:
     folder = tmp_path / f"dev-{target}"
-    folder.mkdir()
-    (folder / "stale.yaml").write_text("a: 1\n", encoding="utf-8")
+    write_tree_files(folder, {Path("stale.yaml"): "a: 1\n"})
 
     run = subprocess.run(
         [MODELYARD, "render", "-e", "dev", "--target", target, "--out", str(tmp_path), "--output", "json"],
