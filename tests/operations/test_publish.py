@@ -282,7 +282,9 @@ class TestTheHold:
         self, project: Project, bucket: Held, fake: FakeAccount
     ) -> None:
         _kill_at(fake, 4)
-        assert project.run(*PUBLISH).code == 130
+        interrupted = project.run(*PUBLISH)
+        assert interrupted.code == 130
+        assert "Flux applies nothing until the publication is run again" in interrupted.err
         fake.answers.pop(PUT), fake.answers.pop(DELETE)
         project.model(replicas=2)
         before = bucket()

@@ -149,6 +149,11 @@ def _carry_out(account: Account, changes: Changes, files: dict[str, bytes], *, t
             f"nothing was published: another publication has not ended, {other}; wait for it, or where it no longer runs: "
             "--take-over"
         ) from None
+    except KeyboardInterrupt:
+        console(stderr=True).print(
+            "interrupted: Flux applies nothing until the publication is run again", soft_wrap=True
+        )
+        raise
     except Unanswered as why:
         raise CommandError(
             f"published in part, and Flux applies nothing of it: {why}; run it again, it goes on where it stopped"
