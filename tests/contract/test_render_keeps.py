@@ -108,7 +108,8 @@ def test_deletions_are_listed(
 
 
 @pytest.mark.parametrize(
-    ("env", "out"), [("models", "."), ("environments", "."), ("dev", "models"), ("dev", "models/deep")]
+    ("env", "out"),
+    [("models", "."), ("environments", "."), ("charts", "."), ("dev", "models"), ("dev", "models/deep")],
 )
 def test_the_folders_that_people_write_are_no_place_for_a_tree(
     render: Callable[..., Answer], env: str, out: str

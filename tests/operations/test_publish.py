@@ -12,8 +12,8 @@ import pytest
 
 from modelyard.account.session import open_account
 from modelyard.deployed.checks import HOLD
-from modelyard.operations.publish import compare, publish
-from modelyard.writing import MARKER, tree_files
+from modelyard.operations.publish import publish
+from modelyard.writing import MARKER, Ownership, tree_files
 from tests.account.conftest import REGION, Project
 from tests.account.fake_account import FakeAccount, denied
 
@@ -120,6 +120,7 @@ def test_a_change_of_replicas_uploads_what_it_changes(
 
 def test_a_dry_run_only_says(project: Project, bucket: Held, fake: FakeAccount) -> None:
     answer = project.run(*PUBLISH, "--dry-run")
+    assert not (project.folder / "dist").exists()
 
     assert answer.code == 0
     assert "+ models/qwen/deployment-qwen.yaml" in answer.out
@@ -264,7 +265,7 @@ class TestTheHold:
             _kill_at(fake, moment)
             whole = True
             try:
-                publish(account, compare(account, BUCKET, new), new)
+                publish(account, BUCKET, new)
             except KeyboardInterrupt:
                 whole = False
             fake.answers.pop(PUT), fake.answers.pop(DELETE)
@@ -320,6 +321,52 @@ class TestFilesOfOthers:
 
         assert "left alone, not written by modelyard: notes/mine.txt" in answer.err
         assert bucket()["notes/mine.txt"] == b"mine"
+
+    def test_one_in_the_place_of_ours_is_not_replaced(
+        self, project: Project, bucket: Held, fake: FakeAccount
+    ) -> None:
+        project.run(*PUBLISH)
+        before = bucket()
+        s3 = fake.session(region_name=REGION).client("s3")
+        s3.put_object(Bucket=BUCKET, Key="models/other/deployment-other.yaml", Body=b"mine")
+        (project.folder / "models" / "other.yaml").write_text(
+            (project.folder / "models" / "qwen.yaml").read_text(), encoding="utf-8"
+        )
+
+        answer = project.run(*PUBLISH)
+
+        assert answer.code == 1
+        assert "modelyard did not write models/other/deployment-other.yaml" in answer.err
+        assert bucket() == before | {"models/other/deployment-other.yaml": b"mine"}
+        assert "in the way" in project.run(*PUBLISH, "--dry-run").out
+
+    def test_a_publication_that_ended_meanwhile_is_not_mixed_with(
+        self, project: Project, bucket: Held, fake: FakeAccount
+    ) -> None:
+        """Somebody else publishes between the first look at the bucket and the hold."""
+        project.run(*PUBLISH)
+        project.run("render", "--env", "lab")
+        mine = tree(project)
+        project.model(replicas=2)
+        project.run("render", "--env", "lab")
+        theirs = tree(project)
+        account = open_account(REGION)
+        mine["models/kustomization.yaml"] += b"# mine\n"
+        mine[MARKER] = Ownership.of(
+            {Path(key): text for key, text in mine.items() if key != MARKER}
+        ).to_json()
+        first = [True]
+
+        def late(asked: dict[str, Any]) -> Any:
+            if asked["Key"] == HOLD and first.pop(0) if first else False:
+                publish(open_account(REGION), BUCKET, theirs)
+            return None
+
+        fake.answers[PUT] = late
+
+        publish(account, BUCKET, mine)
+
+        assert bucket() == mine
 
     def test_where_no_list_says_what_is_ours_nothing_is_deleted(
         self, project: Project, bucket: Held, fake: FakeAccount

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -186,6 +187,44 @@ class TestFolders:
 
         assert (finding.code, finding.location and finding.location.file) == ("SPEC005", str(deep))
         assert finding.fix == f"move it to {tmp_path / 'search' / 'gemma.yaml'}"
+
+    def test_a_folder_that_cannot_be_read_is_a_finding_and_takes_no_model_away(
+        self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        (tmp_path / "search").mkdir()
+        (tmp_path / "qwen.yaml").write_text(THREE_LINES)
+        listed = Path.iterdir
+
+        def denied(folder: Path) -> Iterator[Path]:
+            if folder.name == "search":
+                raise PermissionError(13, "Permission denied", str(folder))
+            return listed(folder)
+
+        monkeypatch.setattr(Path, "iterdir", denied)
+
+        [finding] = load_catalogue(tmp_path)[1]
+
+        assert str(finding).startswith(
+            f"{tmp_path}/search:1:1 YAML001 error: cannot read the folder: Permission denied"
+        )
+        assert "No such file" in str(load_catalogue(tmp_path / "nowhere")[1][0])
+
+    def test_links_to_folders_are_no_way_into_the_rest_of_the_disk(self, tmp_path: Path) -> None:
+        (tmp_path / "search" / "deep").mkdir(parents=True)
+        (tmp_path / "search" / "deep" / "again").symlink_to(tmp_path)
+        (tmp_path / "search" / "root").symlink_to("/")
+        (tmp_path / "search" / "qwen.yaml").write_text(THREE_LINES)
+
+        assert load_catalogue(tmp_path)[1] == []
+
+    def test_a_folder_of_something_else_is_given_up(self, tmp_path: Path) -> None:
+        (tmp_path / "qwen.yaml").write_text(THREE_LINES)
+        (tmp_path / "usr").symlink_to("/usr")
+
+        findings = load_catalogue(tmp_path)[1]
+
+        assert set(codes(findings)) == {"SPEC005"}
+        assert len(findings) <= 21
 
     @pytest.mark.parametrize(
         "name", [".hidden.yaml", "x.yaml~", "#x.yaml#", ".#x.yaml", ".x.yaml.swp", "README.md", ".git/x.yaml"]

@@ -55,6 +55,12 @@ def test_a_folder_with_a_log_alone_is_not_one_of_ours(tmp_path: Path) -> None:
     assert (tmp_path / lifecycle.LOG).read_text() == "of another server\n"
 
 
+def test_an_empty_folder_of_somebody_else_stays(tmp_path: Path) -> None:
+    lifecycle.stop(tmp_path)
+
+    assert tmp_path.is_dir()
+
+
 def test_what_others_put_beside_the_state_stays(tmp_path: Path) -> None:
     state = tmp_path / lifecycle.HOME / "local"
     (state / "s3" / "bucket").mkdir(parents=True)

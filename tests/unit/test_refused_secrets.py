@@ -392,6 +392,38 @@ def test_questions_are_answered_without_the_token_in_them(
     assert not any(TOKEN[4:] in answer.out + answer.err for answer in answers)
 
 
+@pytest.mark.parametrize(
+    "lines",
+    [
+        "engine:\n  env:\n    MY_PASSWORD: *hunter2seven9\n",
+        "engine: {env: {MY_PASSWORD: !!hunter2seven9 x}}\n",
+        "engine: {env: {DB_PASSWORD: hunter2seven9&3x, DB_PASSWORD: x}}\n",
+    ],
+)
+def test_what_cannot_be_read_or_is_no_name_is_not_repeated(tmp_path: Path, lines: str) -> None:
+    found = judged(tmp_path, THREE_LINES + lines)
+
+    assert found
+    assert not any("seven9" in str(finding) or "3x" in str(finding) for finding in found)
+
+
+def test_where_the_name_of_a_secret_belongs_no_message_repeats_what_is_none(tmp_path: Path) -> None:
+    file = tmp_path / "chat.yaml"
+    file.write_text(f"{THREE_LINES}access: {{apiKey: hunter2seven9_Q}}\n", encoding="utf-8")
+
+    [finding] = load_model(file)[2]
+
+    assert finding.code == "SPEC003"
+    assert "hunter2" not in str(finding)
+
+
+@pytest.mark.parametrize("value", ["n/a", "hf_xxx"])
+def test_places_that_somebody_has_to_fill_in_are_no_secrets(tmp_path: Path, value: str) -> None:
+    found = judged(tmp_path, f"{THREE_LINES}engine: {{env: {{API_TOKEN: {value}}}}}\n")
+
+    assert "SEC001" not in [finding.code for finding in found]
+
+
 def test_the_same_password_in_two_places_is_two_findings(tmp_path: Path) -> None:
     text = f"{THREE_LINES}description: {ADDRESS}\nengine:\n  env: {{DB_PASSWORD: hunter2, OTHER: x}}\n"
 

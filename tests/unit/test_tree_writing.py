@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from modelyard.writing import MARKER, NotWritten, Ownership, tree_files, write_tree_files
+from modelyard.writing import MARKER, NotWritten, Ownership, tree_files, write_file, write_tree_files
 from modelyard.writing import aside as aside_module
 from modelyard.writing import lock as lock_module
 from modelyard.writing.exchange import exchange
@@ -109,8 +109,56 @@ class TestForeignFiles:
 
         assert (root / "late" / "mine.yaml").read_text(encoding="utf-8") == "mine\n"
 
+    def test_a_read_only_folder_of_somebody_else_is_carried_over_every_time(self, root: Path) -> None:
+        """As those of Go's modules are; only who is not root is stopped by one."""
+        mine = put(root / "vendor" / "mine.go")
+        mine.parent.chmod(0o555)
+
+        for number in range(3):
+            write_tree_files(root, {THREE: f"{number}\n"})
+
+        assert mine.read_text(encoding="utf-8") == "mine\n"
+        assert mine.parent.stat().st_mode & 0o777 == 0o555
+        assert os.listdir(root.parent) == ["dev"]
+
+    def test_a_link_in_the_place_of_the_draft_is_refused_and_not_followed(
+        self, root: Path, tmp_path: Path
+    ) -> None:
+        mine = put(tmp_path / "mine" / "tree" / "thesis.tex")
+        put(tmp_path / "mine" / "unfinished")
+        (root.parent / ".dev.modelyard-draft").symlink_to(tmp_path / "mine")
+
+        with pytest.raises(NotWritten, match="is a link that modelyard did not make"):
+            write_tree_files(root, {THREE: "none\n"})
+
+        assert mine.read_text(encoding="utf-8") == "mine\n"
+        assert (root / ONE).exists()
+
+    def test_a_mount_point_is_refused_with_the_way_out(
+        self, root: Path, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        monkeypatch.setattr(Path, "is_mount", lambda path: path == root)
+
+        with pytest.raises(NotWritten, match="is a mount point"):
+            write_tree_files(root, {THREE: "none\n"})
+
 
 class TestEditedFiles:
+    @pytest.mark.parametrize("content", [{ONE: "new\n", THREE: "all\n"}, {THREE: "none\n"}])
+    def test_one_that_is_edited_while_the_tree_changes_is_not_lost(
+        self, root: Path, monkeypatch: pytest.MonkeyPatch, content: dict[Path, str]
+    ) -> None:
+        def late(one: Path, other: Path) -> bool:
+            put(root / ONE, "edited\n")
+            return exchange(one, other)
+
+        monkeypatch.setattr(aside_module, "exchange", late)
+        write_tree_files(root, content)
+        monkeypatch.undo()
+
+        texts = {path.read_text(encoding="utf-8") for path in root.parent.rglob("one.yaml")}
+        assert "edited\n" in texts
+
     @pytest.mark.parametrize("content", [{ONE: "new\n"}, {THREE: "all\n"}])
     def test_one_is_neither_replaced_nor_removed(self, root: Path, content: dict[Path, str]) -> None:
         put(root / ONE, "edited\n")
@@ -204,6 +252,16 @@ class TestTwoAtOnce:
         with locked(root.parent), pytest.raises(NotWritten, match="another modelyard"):
             write_tree_files(root, {THREE: "none\n"})
         assert (root / ONE).exists()
+
+
+def test_a_file_is_not_written_through_a_link_in_the_place_of_its_draft(tmp_path: Path) -> None:
+    mine = put(tmp_path / "mine.txt")
+    (tmp_path / ".prices.json.modelyard-draft").symlink_to(mine)
+
+    write_file(tmp_path / "prices.json", "new")
+
+    assert mine.read_text(encoding="utf-8") == "mine\n"
+    assert not (tmp_path / "prices.json").is_symlink()
 
 
 def test_what_does_not_change_is_not_touched(root: Path) -> None:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Annotated
@@ -36,7 +35,9 @@ from modelyard.clients.endpoint import wait_until_up
 from modelyard.clients.load import Workload
 from modelyard.clients.measurement import METRICS, BenchResult, Level, Objective
 from modelyard.clients.promises import bounds, expectations
+from modelyard.findings import Finding
 from modelyard.planning.throughput import ROOFLINE
+from modelyard.reading import RECORD, NotJson, parse_json, read_file
 from modelyard.secret_values import shown
 from modelyard.writing import write_file
 
@@ -159,9 +160,12 @@ def _refuse_foreign(out: Path) -> None:
 
 
 def _is_result(path: Path) -> bool:
+    text = read_file(path, RECORD)
+    if isinstance(text, Finding):
+        return False
     try:
-        document = json.loads(path.read_bytes())
-    except (OSError, ValueError, RecursionError):
+        document = parse_json(text)
+    except NotJson:
         return False
     return isinstance(document, dict) and document.get("kind") == "Bench"
 

@@ -27,6 +27,7 @@ from modelyard.cli.workspace import (
 from modelyard.operations.publish import (
     AnotherPublication,
     Changes,
+    ForeignKeys,
     compare,
     delivery_bucket,
     publish,
@@ -88,7 +89,7 @@ def publish_tree(
             f"environment {environment.name} has `delivery: {environment.delivery}`: there is no bucket to publish to"
         )
     account = account_of(environment, profile, "publish")
-    files = _rendered(workspace, planned, env, tree)
+    files = _rendered(workspace, planned, env, tree, kept=not dry_run)
     try:
         bucket = delivery_bucket(account, environment)
         if bucket is None:
@@ -99,7 +100,7 @@ def publish_tree(
     except Unanswered as why:
         raise CommandError(f"nothing was published: {why}") from None
     if not dry_run:
-        _carry_out(account, changes, files, take_over=take_over)
+        changes = _carry_out(account, bucket, files, take_over=take_over)
     if output is Output.json:
         print_json(
             "Publication",
@@ -116,11 +117,13 @@ def publish_tree(
     return 0
 
 
-def _rendered(workspace: Workspace, planned: Plan, env: str, tree: Path | None) -> dict[str, bytes]:
-    """What to publish, by key of the bucket."""
+def _rendered(
+    workspace: Workspace, planned: Plan, env: str, tree: Path | None, *, kept: bool
+) -> dict[str, bytes]:
+    """What to publish, by key of the bucket; `kept` says whether the rendering goes to `dist`."""
     charts = project_charts()
     with TemporaryDirectory() as scratch:
-        fresh = Path("dist" if tree is None else scratch) / env
+        fresh = Path("dist" if tree is None and kept else scratch) / env
         try:
             charts.render(planned, fresh)
         except charts.RenderError as error:
@@ -141,9 +144,11 @@ def _rendered(workspace: Workspace, planned: Plan, env: str, tree: Path | None) 
     return files
 
 
-def _carry_out(account: Account, changes: Changes, files: dict[str, bytes], *, take_over: bool) -> None:
+def _carry_out(account: Account, bucket: str, files: dict[str, bytes], *, take_over: bool) -> Changes:
     try:
-        publish(account, changes, files, take_over=take_over)
+        return publish(account, bucket, files, take_over=take_over)
+    except ForeignKeys as which:
+        raise CommandError(f"nothing was published: modelyard did not write {which}; move it away") from None
     except AnotherPublication as other:
         raise CommandError(
             f"nothing was published: another publication has not ended, {other}; wait for it, or where it no longer runs: "
@@ -169,6 +174,10 @@ def _print(changes: Changes, dry_run: bool) -> None:
     if changes.interrupted and dry_run:
         out.print(
             "  a publication has begun and has not ended: Flux applies nothing until one has", soft_wrap=True
+        )
+    if changes.conflicts:
+        out.print(
+            f"  not written by modelyard, and in the way: {', '.join(changes.conflicts)}", soft_wrap=True
         )
     if changes.foreign:
         print_left_alone(changes.foreign)

@@ -30,7 +30,7 @@ from modelyard.cli.workspace import (
 )
 
 _HELP = """Write the Kubernetes objects of an environment, one object a file, the same bytes each time.
-The folder changes in one step. Files in it that modelyard did not write, or that were edited, are never touched.
+The folder changes in one step. Files in it that modelyard did not write are left alone, edited ones refused.
 
 \b
   modelyard render --env dev                       into dist/dev
@@ -56,7 +56,7 @@ def register(app: typer.Typer) -> None:
 def render(
     env: EnvOption = "local",
     out: Annotated[
-        Path, typer.Option("--out", metavar="DIR", help="The environment's name is added to it.")
+        Path, typer.Option("--out", metavar="DIR", help="Folder that gets one for the environment: DIR/NAME.")
     ] = Path("dist"),
     target: Annotated[
         Target, typer.Option(help="What is to run the models; its name is added to the folder.")

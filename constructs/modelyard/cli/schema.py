@@ -17,6 +17,8 @@ from modelyard.cli.workspace import (
     OutputOption,
     readable_environment,
 )
+from modelyard.findings import Finding
+from modelyard.reading import RECORD, read_file
 from modelyard.spec.schema import environment_schema, model_schema, pipeline_schema
 from modelyard.writing import write_file
 
@@ -74,7 +76,5 @@ _COMMENT = "Written by `modelyard schema`, which replaces it."
 
 
 def _written_here(path: Path) -> bool:
-    try:
-        return _COMMENT in path.read_text(encoding="utf-8")
-    except (OSError, UnicodeDecodeError):
-        return False
+    text = read_file(path, RECORD)
+    return not isinstance(text, Finding) and _COMMENT in text

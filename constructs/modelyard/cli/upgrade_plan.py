@@ -27,7 +27,7 @@ from modelyard.operations.leftovers import described_cluster
 from modelyard.operations.readiness import Readiness, readiness
 from modelyard.operations.upgrade import Obstacle, UpgradeStep, days_of_support, obstacles, upgrade_steps
 from modelyard.spec import Environment, load_environment
-from modelyard.spec.folders import yaml_files
+from modelyard.spec.folders import environment_files
 
 _HELP = """Say what is in the way of a Kubernetes upgrade, and what happens in which order. Nothing is changed.
 
@@ -118,7 +118,7 @@ def _first(environments: Path, environment: Environment, to: str) -> Iterator[Up
     if not environment.strict:
         return
     behind = []
-    for path in yaml_files(environments):
+    for path in (path for paths in environment_files(environments).values() for path in paths):
         other = load_environment(path)[0]
         if (
             other

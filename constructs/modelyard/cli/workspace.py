@@ -14,6 +14,7 @@ from modelyard.findings import Finding, Location
 from modelyard.hardware.prices import prices_path, put_in_force, read_prices
 from modelyard.planning import Plan, plan
 from modelyard.reading import CONFIG, PRICES, NotJson, parse_json, read_file
+from modelyard.secret_values import shown
 from modelyard.spec import Catalogue, Environment, load_catalogue, load_environment
 from modelyard.spec.folders import environment_files
 from modelyard.spec.yaml_source import Source
@@ -73,7 +74,8 @@ def apart_from_inputs(folder: Path, models: Path, environments: Path) -> None:
         CommandError: it does.
     """
     there = folder.resolve()
-    for name, written in (("models", models.resolve()), ("environments", environments.resolve())):
+    inputs = (("models", models), ("environments", environments), ("charts", Path("charts")))
+    for name, written in ((name, path.resolve()) for name, path in inputs):
         if there.is_relative_to(written) or written.is_relative_to(there):
             raise CommandError(
                 f"nothing was written: {folder} and the folder of the {name}, {written}, lie in each other; name another "
@@ -97,7 +99,7 @@ def environment_path(folder: Path, name: str) -> Path | Finding:
         )
     return Finding(
         "ENV002",
-        f"no environment '{name}'",
+        f"no environment {shown(name)}",
         f"use one of {', '.join(sorted(files))}" if files else f"create {folder / f'{name}.yaml'}",
         Location(str(folder)),
     )

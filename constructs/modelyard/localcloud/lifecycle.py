@@ -148,7 +148,9 @@ def _clear(state: Path) -> None:
     """Remove what an embedded AWS has written, and the folder where nothing else is in it."""
     if not state.exists():
         return
-    if not state.is_dir() or (any(state.iterdir()) and not (state / MARKER).is_file()):
+    if state.is_dir() and not any(state.iterdir()):
+        return
+    if not state.is_dir() or not (state / MARKER).is_file():
         raise ServerFailed(
             f"{state} is not the state of an embedded AWS, {MARKER} is missing: name another folder, or delete it yourself"
         )

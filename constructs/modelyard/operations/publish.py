@@ -31,6 +31,10 @@ class AnotherPublication(Exception):
     """Somebody else's publication has begun and has not ended; the text says which."""
 
 
+class ForeignKeys(Exception):
+    """Objects that modelyard did not write stand in the place of ours; the text names them."""
+
+
 @dataclass(frozen=True)
 class Changes:
     """Keys of the bucket that differ from the tree: to upload in order, and to delete afterwards.
@@ -43,6 +47,8 @@ class Changes:
     deletions: tuple[str, ...]
     unchanged: int
     foreign: tuple[str, ...] = ()
+    conflicts: tuple[str, ...] = ()
+    """Foreign keys that the tree has as well, with another content."""
     interrupted: bool = False
     delivered: Ownership = NOTHING
     """What the deliveries before have written."""
@@ -89,34 +95,48 @@ def compare(account: Account, bucket: str, tree: Mapping[str, bytes]) -> Changes
         deletions=tuple(sorted(superfluous & ours)),
         unchanged=len(tree) - len(changed),
         foreign=tuple(sorted(superfluous - ours)),
+        # A bucket without a list was filled by an earlier release alone.
+        conflicts=tuple(sorted(there.keys() & set(changed) - ours)) if delivered.files else (),
         interrupted=interrupted,
         delivered=delivered,
     )
 
 
-def publish(
-    account: Account, changes: Changes, tree: Mapping[str, bytes], *, take_over: bool = False
-) -> None:
-    """Carry `changes` out while Flux waits. Whatever ends it early, Flux applies nothing until another one has ended.
+def publish(account: Account, bucket: str, tree: Mapping[str, bytes], *, take_over: bool = False) -> Changes:
+    """Make `bucket` hold `tree` while Flux waits, and say what changed.
+
+    Whatever ends it early, Flux applies nothing until another one has ended.
 
     Raises:
         AnotherPublication: one of another tree is under way, and `take_over` does not say that it has died.
+        ForeignKeys: an object of somebody else would be replaced; nothing was changed.
         Unanswered: the account refused; the next try goes on where this one stopped.
     """
+    changes = compare(account, bucket, tree)
+    _refuse(changes)
     if not changes.any:
-        return
-    _hold(account, changes.bucket, tree, take_over=take_over)
+        return changes
+    _hold(account, bucket, tree, take_over=take_over)
+    # Again: until the hold was ours, somebody else may have published.
+    changes = compare(account, bucket, tree)
+    _refuse(changes)
     # Until the end the list names the former files as well as the new ones: whatever is left over will be known as ours.
     coming = Ownership.from_json(tree[MARKER]) if MARKER in tree else NOTHING
     both = Ownership({**changes.delivered.files, **coming.files})
-    _upload(account, changes.bucket, MARKER, both.to_json())
+    _upload(account, bucket, MARKER, both.to_json())
     for key in changes.uploads:
         if key != MARKER:
-            _upload(account, changes.bucket, key, tree[key])
+            _upload(account, bucket, key, tree[key])
     for key in changes.deletions:
-        account.ask(_DELETE, Bucket=changes.bucket, Key=key)
-    _upload(account, changes.bucket, MARKER, coming.to_json())
-    account.ask(_DELETE, Bucket=changes.bucket, Key=HOLD)
+        account.ask(_DELETE, Bucket=bucket, Key=key)
+    _upload(account, bucket, MARKER, coming.to_json())
+    account.ask(_DELETE, Bucket=bucket, Key=HOLD)
+    return changes
+
+
+def _refuse(changes: Changes) -> None:
+    if changes.conflicts:
+        raise ForeignKeys(f"{', '.join(changes.conflicts[:5])} in {changes.bucket}")
 
 
 def _upload(account: Account, bucket: str, key: str, content: bytes) -> None:

@@ -90,11 +90,11 @@ def _has_password(words: list[str]) -> bool:
 
 _NOTHING = re.compile(
     r"(?i)(?:true|false|yes|no|on|off|none|null|nil|auto|default|required|optional|enabled?|disabled?|never|always|"
-    r"anonymous|read|write|empty|unset|redacted|masked|hidden|placeholder|secret|password|token|[x*.…-]+|\d{1,5})"
+    r"n/?a|anonymous|read|write|empty|unset|redacted|masked|hidden|placeholder|secret|password|token|[x*.…-]+|\d{1,5})"
 )
 # ${X}, $(X), {{ x }}, <x>, your-token: a place that is filled in later.
 _PLACEHOLDER = re.compile(
-    r"\$\w+|\$\{[^}]*\}|\$\([\w.-]*\)|\{\{.*\}\}|<[^>]*>|%\w+%|(?i:your|insert|enter|replace)[-_ ].*|.*(?i:[-_]here)"
+    r"\$\w+|\$\{[^}]*\}|\$\([\w.-]*\)|\{\{.*\}\}|<[^>]*>|%\w+%|(?i:your|insert|enter|replace)[-_ ].*|.*(?i:[-_]here)|\w*[xX]{3,}"
 )
 # Where a value is, in the notations of those who look it up.
 _REFERENCE = re.compile(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections import defaultdict
 from collections.abc import Iterator, Mapping
 from pathlib import Path
@@ -9,43 +10,77 @@ from pathlib import Path
 from modelyard.findings import Finding, Location
 
 SUFFIXES = (".yaml", ".yml")
+_MOST_ENTRIES = 5_000
+"""Below a team's folder: what has more is no folder of model files."""
+_MOST_UNREAD = 20
 
 
 def yaml_files(folder: Path) -> list[Path]:
-    """The files directly in `folder`, by name; none where it cannot be read."""
-    return [path for path in _visible(folder) if path.suffix.lower() in SUFFIXES and not path.is_dir()]
+    """The files directly in `folder`, by name.
+
+    Raises:
+        OSError: it cannot be read.
+    """
+    return [path for path in _visible(folder) if _is_yaml(path.name) and not path.is_dir()]
 
 
 def team_folders(folder: Path) -> list[Path]:
-    """The folders directly in `folder`, by name: each holds the models of the team that it is called after."""
+    """The folders directly in `folder`, by name: each holds the models of the team that it is called after.
+
+    Raises:
+        OSError: it cannot be read.
+    """
     return [path for path in _visible(folder) if path.is_dir()]
 
 
 def unread_findings(team: Path) -> Iterator[Finding]:
-    """Files below a team's folder that would be overlooked."""
-    for folder in team_folders(team):
-        for path in sorted(folder.rglob("*")):
-            hidden = any(part.startswith(".") for part in path.relative_to(team).parts)
-            if path.suffix.lower() in SUFFIXES and not hidden:
-                yield Finding(
-                    "SPEC005",
-                    f"nobody reads a model file at this depth, below the folder of team '{team.name}'",
-                    f"move it to {team / path.name}",
-                    Location(str(path)),
-                )
+    """Files below a team's folder that would be overlooked. Links to folders are not followed."""
+    unread = 0
+    entries = 0
+    for here, folders, names in os.walk(team):
+        folders[:] = sorted(name for name in folders if _is_visible(name))
+        entries += len(folders) + len(names)
+        if entries > _MOST_ENTRIES:
+            yield _misplaced(
+                team,
+                team,
+                f"the folder of team '{team.name}' holds more than {_MOST_ENTRIES:,} files and folders",
+            )
+            return
+        for name in sorted(names) if Path(here) != team else ():
+            if not _is_yaml(name) or not _is_visible(name):
+                continue
+            unread += 1
+            if unread > _MOST_UNREAD:
+                return
+            what = f"nobody reads a model file at this depth, below the folder of team '{team.name}'"
+            yield _misplaced(team, Path(here, name), what)
 
 
 def environment_files(folder: Path) -> Mapping[str, list[Path]]:
-    """Environments by name; more than one file a name is a mistake."""
+    """Environments by name; more than one file a name is a mistake. None where the folder cannot be read."""
     found: dict[str, list[Path]] = defaultdict(list)
-    for path in yaml_files(folder):
+    try:
+        files = yaml_files(folder)
+    except OSError:
+        files = []
+    for path in files:
         found[path.stem].append(path)
     return found
 
 
+def _misplaced(team: Path, place: Path, what: str) -> Finding:
+    fix = f"move it to {team / place.name}" if place != team else "move what is no model file elsewhere"
+    return Finding("SPEC005", what, fix, Location(str(place)))
+
+
 def _visible(folder: Path) -> list[Path]:
-    try:
-        entries = sorted(folder.iterdir())
-    except OSError:
-        return []
-    return [path for path in entries if not path.name.startswith((".", "#")) and not path.name.endswith("~")]
+    return [path for path in sorted(folder.iterdir()) if _is_visible(path.name)]
+
+
+def _is_visible(name: str) -> bool:
+    return not name.startswith((".", "#")) and not name.endswith("~")
+
+
+def _is_yaml(name: str) -> bool:
+    return name.lower().endswith(SUFFIXES)

@@ -49,12 +49,8 @@ def load_catalogue(folder: Path) -> tuple[Catalogue, list[Finding]]:
     """
     models: dict[str, Model] = {}
     sources: dict[str, Source] = {}
-    findings: list[Finding] = []
-    paths: list[tuple[Path, str | None]] = [(path, None) for path in yaml_files(folder)]
-    for team in team_folders(folder):
-        paths += [(path, team.name) for path in yaml_files(team)]
-        findings += unread_findings(team)
-    if not paths:
+    paths, findings = _model_paths(folder)
+    if not paths and not findings:
         findings.append(
             Finding("YAML001", "the folder holds no *.yaml file", "add a model file", Location(str(folder)))
         )
@@ -77,6 +73,31 @@ def load_catalogue(folder: Path) -> tuple[Catalogue, list[Finding]]:
         models[model.name] = model
         sources[model.name] = source
     return Catalogue(MappingProxyType(models), MappingProxyType(sources)), findings
+
+
+def _model_paths(folder: Path) -> tuple[list[tuple[Path, str | None]], list[Finding]]:
+    """Every model file with the team in whose folder it lies, and what cannot be read.
+
+    A folder that is left out in silence would take its models out of the cluster.
+    """
+    paths: list[tuple[Path, str | None]] = []
+    findings: list[Finding] = []
+    here = folder
+    try:
+        paths += [(path, None) for path in yaml_files(folder)]
+        for team in team_folders(folder):
+            here = team
+            paths += [(path, team.name) for path in yaml_files(team)]
+            findings += unread_findings(team)
+    except OSError as error:
+        reason = error.strerror or str(error)
+        place = Location(str(here))
+        findings.append(
+            Finding(
+                "YAML001", f"cannot read the folder: {reason}", "check the path and its permissions", place
+            )
+        )
+    return paths, findings
 
 
 def load_model(path: Path, *, team: str | None = None) -> tuple[Model | None, Source | None, list[Finding]]:
@@ -307,11 +328,19 @@ def _explain(document: type[Document], source: Source, detail: ErrorDetails) -> 
         return Finding("SPEC002", f"key '{path[-1]}' is missing", fix, source.locate(path[:-1]))
     message = detail["msg"].removeprefix("Value error, ")
     message = short(message[0].lower() + message[1:], 500)
-    got = detail["input"]
+    got = None if _names_a_secret(path) else detail["input"]
     if isinstance(got, str | int | float | bool) and str(got) not in message and shown(got) not in message:
         message += f", got {shown(got)}"
     fix = _description(document, path) or "correct the value"
     return Finding("SPEC003", f"{name}: {message}", fix, source.locate(path))
+
+
+_SECRET_NAMES = frozenset({"apiKey", "auth", "certificate", "masterKey"})
+
+
+def _names_a_secret(path: FieldPath) -> bool:
+    """Where the name of a secret belongs, people put the secret."""
+    return path[:1] == ("secrets",) or bool(_SECRET_NAMES.intersection(map(str, path)))
 
 
 @cache

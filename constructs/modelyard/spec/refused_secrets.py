@@ -104,7 +104,9 @@ def unreadable(finding: Finding, path: Path) -> list[Finding]:
     text = read_file(path, SPEC)
     if isinstance(text, Finding):
         return [finding]
-    return conceal([finding], [text[s.start : s.end] for s in (*settings(text), *sightings(text))])
+    found = [text[s.start : s.end] for s in (*settings(text), *sightings(text))]
+    # Parsers quote aliases and tags without their sign.
+    return conceal([finding], [*found, *(piece.lstrip("*&!") for piece in found)])
 
 
 def _concealed(text: str, pieces: Iterable[str]) -> str:

@@ -75,7 +75,10 @@ def parse_yaml(text: str, file: str) -> Source | Finding:
     except MarkedYAMLError as error:
         mark = error.problem_mark or error.context_mark
         place = Location(file, mark.line + 1, mark.column + 1) if mark else Location(file)
-        problem = short(" ".join(str(error.problem or error.context or "not valid YAML").split()), 200)
+        problem = " ".join(str(error.problem or error.context or "not valid YAML").split())
+        problem = short(
+            problem.split(" with value ")[0], 200
+        )  # of a key that stands twice: its values say nothing
         return Finding("YAML001", problem, "correct the YAML at this position", place)
     except YAMLError as error:
         return Finding("YAML001", short(str(error).splitlines()[0], 200), "correct the YAML", Location(file))

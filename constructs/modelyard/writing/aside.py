@@ -1,7 +1,7 @@
 """The folder beside a tree in which its successor is built, and in which its predecessor ends.
 
-However a process ends, the next one can tell what it finds there: with the flag a tree that was not finished, without it
-one that is finished or was replaced.
+However a process ends, the next one can tell what it finds there by the flag. It is empty while a tree is built, and has the
+hash of that tree's list when it is whole: where the list in the folder has that hash, the tree was never swapped in.
 """
 
 from __future__ import annotations
@@ -9,13 +9,14 @@ from __future__ import annotations
 import filecmp
 import os
 import shutil
+import stat
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
 
 from modelyard.writing.exchange import exchange
-from modelyard.writing.ownership import MARKER, read_ownership
+from modelyard.writing.ownership import MARKER, digest, read_ownership
 from modelyard.writing.refusal import DRAFT, NotWritten
 
 
@@ -49,7 +50,7 @@ class Aside:
             self._flag.touch()
             self._tree.mkdir()
             yield self._tree
-            self._flag.unlink()
+            self._flag.write_text(_hash_of(self._tree), encoding="ascii")
         except BaseException:
             self.clean_up()
             raise
@@ -73,37 +74,49 @@ class Aside:
         Raises:
             NotWritten: something of somebody else is left that has no place there any more.
         """
+        if self._folder.is_symlink():
+            raise NotWritten(f"nothing was written: {self._folder} is a link that modelyard did not make")
         if not self._folder.is_dir():
             return
         if self._former.exists() and not self.root.exists():
             self._former.rename(self.root)
         if self._flag.exists():
-            shutil.rmtree(self._tree, ignore_errors=True)
-            self._flag.unlink()  # last: without it a part of a tree would be taken for a whole one
+            said = self._flag.read_text(encoding="ascii", errors="replace")
+            if not said or said == _hash_of(self._tree):  # it was never the tree
+                self._flag.write_text("", encoding="ascii")
+                _remove(self._tree)
         for folder in (self._tree, self._former):
             if folder.is_dir():
                 self._end(folder, replaced)
-        try:
+        with suppress(OSError):
+            if os.listdir(self._folder) == [self._flag.name]:
+                self._flag.unlink()  # last: without it a part of a tree would be taken for a whole one
             self._folder.rmdir()
-        except OSError:
+        if self._folder.exists():
             raise NotWritten(
-                f"{self._folder} holds files that modelyard did not write; move them away"
-            ) from None
+                f"nothing was written: {self._folder} holds files that modelyard did not write; move them away"
+            )
 
     def _end(self, folder: Path, replaced: frozenset[Path]) -> None:
         try:
             owned = read_ownership(folder)
         except NotWritten:
             owned = None
-        ours = {str(path) for path in (*replaced, *(owned.files if owned else ()))}
+        ours = {str(path): written for path, written in (owned.files if owned else {}).items()}
+        lost = {str(path) for path in replaced}
         # Plain strings: a tree has thousands of files.
         for here, folders, names in os.walk(folder, topdown=False):
+            _make_writable(here)
             links = [name for name in folders if os.path.islink(os.path.join(here, name))]
             for file in (os.path.join(here, name) for name in (*names, *links)):
                 below = file[len(str(folder)) + 1 :]
                 if below == MARKER:
                     continue  # to the last it says what is ours
-                if below in ours or _same(Path(file), self.root / below):
+                if (
+                    below in lost
+                    or _same(Path(file), self.root / below)
+                    or _as_written(file, ours.get(below))
+                ):
                     os.unlink(file)
                 elif not os.path.lexists(there := self.root / below):
                     there.parent.mkdir(parents=True, exist_ok=True)
@@ -113,6 +126,31 @@ class Aside:
         if folder.is_dir() and os.listdir(folder) == [MARKER]:
             (folder / MARKER).unlink()
             folder.rmdir()
+
+
+def _hash_of(tree: Path) -> str:
+    """The hash of a tree's list; nothing where it has none."""
+    with suppress(OSError):
+        return digest((tree / MARKER).read_bytes())
+    return "none"
+
+
+def _as_written(file: str, written: str | None) -> bool:
+    """Whether a file of ours is as it was written: somebody may have edited it a moment ago."""
+    return written is not None and not os.path.islink(file) and digest(Path(file).read_bytes()) == written
+
+
+def _remove(tree: Path) -> None:
+    for here, _, _ in os.walk(tree):
+        _make_writable(here)
+    shutil.rmtree(tree, ignore_errors=True)
+
+
+def _make_writable(folder: str) -> None:
+    """A copy of a folder of somebody else may be read-only, as those of Go's modules are."""
+    if not os.access(folder, os.W_OK):
+        with suppress(OSError):
+            os.chmod(folder, os.stat(folder).st_mode | stat.S_IWUSR | stat.S_IXUSR)
 
 
 def _same(one: Path, other: Path) -> bool:

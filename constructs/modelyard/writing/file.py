@@ -28,7 +28,8 @@ def write_file(path: Path, content: str | bytes) -> None:
         # Under the lock there is no other writer, so a draft that is there was left behind by one that was killed.
         with locked(target.parent):
             try:
-                with draft.open("wb") as file:
+                draft.unlink(missing_ok=True)
+                with draft.open("xb") as file:  # never through a link that somebody has put there
                     if target.exists():
                         draft.chmod(target.stat().st_mode & 0o7777)
                     file.write(data)

@@ -88,8 +88,8 @@ def read_ownership(root: Path) -> Ownership | None:
     except (OSError, ValueError) as error:
         reason = getattr(error, "strerror", None) or error
         raise NotWritten(
-            f"{root / MARKER} cannot be read: {reason}; restore it, or delete it together with the files that modelyard wrote "
-            f"in {root}"
+            f"nothing was written: {root / MARKER} cannot be read: {reason}; it says what is ours: restore it, or move your own "
+            f"files out of {root} and delete the folder"
         ) from None
 
 

@@ -25,7 +25,7 @@ def whole_or_not(target: Path) -> Iterator[None]:
         yield
     except OSError as error:
         where = str(error.filename or target)
-        place = "" if DRAFT in where or where == str(target) else f" ({where})"
+        place = "" if where == str(target) else f" ({where})"
         raise NotWritten(
             f"cannot write {target}: {error.strerror or error}{place}; what was there is as it was"
         ) from error

@@ -62,6 +62,11 @@ def write_tree_files(root: Path, content: Mapping[Path, str], *, overwrite: bool
     contents = {path: text.encode() for path, text in content.items()}
     with whole_or_not(root), _parents_of(root):
         place = root.resolve()
+        if place.is_mount():
+            raise NotWritten(
+                f"nothing was written: {root} is a mount point, and cannot change in one step; mount the folder above it, or "
+                "write to a folder in it"
+            )
         with locked(place.parent):
             aside = Aside(place)
             aside.clean_up()
