@@ -218,7 +218,11 @@ def test_what_others_put_into_the_bucket_is_no_problem_where_a_list_says_what_is
 
     write_tree_files(tree, {Path("platform/a.yaml"): "kind: A\n"})
     account.objects |= tree_files(tree)
-    assert problems(verify(account, settings, tree)) == {}
+    answers = verify(account, settings, tree)
+    assert problems(answers) == {}
+    assert [each.seen for each in answers if each.check == "tree"] == [
+        "2 files in bucket, and 1 that modelyard did not write"
+    ]
 
     account.objects[MARKER] = Ownership.of({Path("notes/mine.txt"): b"mine"}).to_json()
     assert "notes/mine.txt was delivered" in " ".join(problems(verify(account, settings, tree))["tree"])

@@ -130,8 +130,9 @@ def delivered(clients: Clients, settings: Environment, tree: Path) -> Answer:
     if there.pop(HOLD, None) is not None:
         begun = f"a publication has begun and has not ended, so Flux applies nothing; modelyard publish --env {settings.name}"
         return Answer("tree", f"{len(here)} files in {bucket}", (begun,), transient=True)
-    problems = list(_differences(here, _ours(there, here, read), read))
-    return Answer("tree", f"{len(here)} files in {bucket}", tuple(problems))
+    ours = _ours(there, here, read)
+    others = f", and {len(there) - len(ours)} that modelyard did not write" if len(there) > len(ours) else ""
+    return Answer("tree", f"{len(here)} files in {bucket}{others}", tuple(_differences(here, ours, read)))
 
 
 def _ours(
