@@ -23,7 +23,14 @@ from modelyard.spec.environment import Environment
 from modelyard.spec.folders import SUFFIXES, team_folders, unread_findings, yaml_files
 from modelyard.spec.model import Model
 from modelyard.spec.pipeline import Pipeline
-from modelyard.spec.refused_secrets import Refused, bare_config, conceal, refuse_secrets, unreadable
+from modelyard.spec.refused_secrets import (
+    MOST_SECRETS,
+    Refused,
+    bare_config,
+    conceal,
+    refuse_secrets,
+    unreadable,
+)
 from modelyard.spec.yaml_source import FieldPath, Source, read_yaml
 
 D = TypeVar("D", bound=Document)
@@ -110,7 +117,7 @@ def load_model(path: Path, *, team: str | None = None) -> tuple[Model | None, So
     if isinstance(source, Finding):
         return None, None, unreadable(source, path)
     refused = refuse_secrets(source)
-    if len(refused.findings) > MOST_PROBLEMS:
+    if len(refused.findings) > MOST_SECRETS:
         return None, None, _first(refused.findings)
     bare, findings = _with_config(refused.source, path.parent)
     whole = _with_config(source, path.parent)[0] if refused.findings else bare
@@ -207,7 +214,7 @@ def load_environment(path: Path) -> tuple[Environment | None, Source | None, lis
     if isinstance(source, Finding):
         return None, None, unreadable(source, path)
     refused = refuse_secrets(source)
-    if len(refused.findings) > MOST_PROBLEMS:
+    if len(refused.findings) > MOST_SECRETS:
         return None, None, _first(refused.findings)
     environment, findings = _validate_bare(Environment, source, refused, {"name": path.stem})
     findings += refused.findings
@@ -230,7 +237,7 @@ def load_pipeline(path: Path) -> tuple[Pipeline | None, Source | None, list[Find
     if isinstance(source, Finding):
         return None, None, unreadable(source, path)
     refused = refuse_secrets(source)
-    if len(refused.findings) > MOST_PROBLEMS:
+    if len(refused.findings) > MOST_SECRETS:
         return None, None, _first(refused.findings)
     pipeline, findings = _validate_bare(Pipeline, source, refused, {})
     findings += refused.findings

@@ -44,6 +44,10 @@ _FIX_RANDOM = (
 )
 
 
+MOST_SECRETS = 100
+"""Of one file: one with more is read no further, so nothing is taken out of it."""
+
+
 @dataclass(frozen=True)
 class Refused:
     """A file's secrets: the findings, the file without them, and the texts themselves, to keep them out of messages."""
@@ -74,6 +78,8 @@ def refuse_secrets(source: Source) -> Refused:
             continue
         location = _place(source, suspect)
         findings.setdefault(location, Finding("SEC001", _message(suspect), _fix(suspect), location))
+    if len(findings) > MOST_SECRETS:
+        return Refused(source, tuple(findings.values()), ())
     pieces = tuple(dict.fromkeys([*(s.piece for s in found), *(piece for _, _, piece in written)]))
     return Refused(_bare(source, found), tuple(findings.values()), pieces)
 
