@@ -414,6 +414,7 @@ NOT_OF_USERS: Final[Mapping[str, str]] = {
     "spec.timezone": "a table in a package",
     "cli.main": "opens the system's empty file in the place of standard output",
     "writing.file": "opens what it writes",
+    "writing.aside": "reads a hash that it has written itself, and compares it",
     "writing.lock": "opens a folder",
     "writing.tree": "compares bytes with what is to be written there, and parses nothing",
     "observability.panels": "JSON that the Grafana SDK has made a line before",

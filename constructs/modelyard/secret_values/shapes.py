@@ -12,6 +12,7 @@ from functools import cache, lru_cache
 from importlib.resources import files
 
 _PAGE = 1 << 16  # characters: longer texts are read once, and not kept
+_WORDS = 64  # characters of what is a few words, as most values are
 _SHORTEST = 8  # characters: an address with one of user and password
 HIDDEN = "…"
 """What stands in a message where a secret stood."""
@@ -64,6 +65,12 @@ def _compiled(pattern: str) -> re.Pattern[str]:
     return re.compile(pattern)
 
 
+@cache
+def _any_anchor() -> re.Pattern[str]:
+    """Finds any anchor: quicker for a few words than to look for each, and slower for a page."""
+    return re.compile("|".join(re.escape(anchor) for anchor, _ in _anchors()))
+
+
 def sightings(text: str) -> tuple[Sighting, ...]:
     """Every credential in `text` that has a known shape, in order; none overlaps another one."""
     return _remembered(text) if len(text) < _PAGE else _found(text)
@@ -75,7 +82,7 @@ def _remembered(text: str) -> tuple[Sighting, ...]:
 
 
 def _found(text: str) -> tuple[Sighting, ...]:
-    if len(text) < _SHORTEST:
+    if len(text) < _SHORTEST or (len(text) < _WORDS and not _any_anchor().search(text)):
         return ()
     held = dict.fromkeys(shape for anchor, shape in _anchors() if anchor in text)
     found = [sighting for shape in held for sighting in _of(shape, text)]
