@@ -43,7 +43,7 @@ from modelyard.spec import Catalogue, Environment, Model, load_environment, load
 from modelyard.spec.question import read_questions
 from modelyard.writing import Ownership
 from tests.fuzz.documents import by_bytes
-from tests.hostile.files import FIXTURES, THREE_LINES
+from tests.hostile.files import FIXTURES, NO_TEXT, THREE_LINES
 
 ROOT: Final = Path(__file__).parents[2]
 FILES: Final = Path(__file__).parents[1] / "fixtures"
@@ -201,7 +201,7 @@ def _text(read: Callable[[str], object]) -> Callable[[bytes], object]:
 def _yaml_seeds(*patterns: str) -> list[bytes]:
     hostile = [path for path in sorted(FIXTURES.glob("*.yaml")) if path.stat().st_size < 1000]
     found = [path for pattern in patterns for path in sorted(ROOT.glob(pattern))]
-    return [path.read_bytes() for path in (*found, *hostile)]
+    return [*(path.read_bytes() for path in (*found, *hostile)), *NO_TEXT.values()]
 
 
 def _models() -> list[bytes]:

@@ -101,6 +101,12 @@ GENERATED: Final[Mapping[str, Callable[[], str]]] = {
 }
 """Model files, by name."""
 
+NO_TEXT: Final[Mapping[str, bytes]] = {
+    "nul": _more("description: a\0b\n").encode(),
+    "utf_16": THREE_LINES.encode("utf-16"),
+}
+"""Model files that are made here because version control takes them for binaries."""
+
 CONFIGS: Final[Mapping[str, Callable[[], str]]] = {
     "config_of_levels": lambda: "[" * 100_000 + "]" * 100_000,
     "config_of_900_levels": lambda: (
@@ -143,6 +149,9 @@ def write_all(folder: Path) -> dict[str, Path]:
     for name, text in GENERATED.items():
         found[name] = folder / f"{name.replace('_', '-')}.yaml"
         found[name].write_text(text(), encoding="utf-8", newline="")
+    for name, content in NO_TEXT.items():
+        found[name] = folder / f"{name.replace('_', '-')}.yaml"
+        found[name].write_bytes(content)
     for name, text in CONFIGS.items():
         (folder / f"{name}.json").write_text(text(), encoding="utf-8")
         found[name] = folder / f"{name.replace('_', '-')}.yaml"
