@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import difflib
 from typing import Annotated, Literal, Self
 
 from pydantic import AfterValidator, Field, field_validator, model_validator
 
 from modelyard.findings import CHECKS
+from modelyard.reading import closest
 from modelyard.spec.cluster import Cluster, Team
 from modelyard.spec.document import DNS_LABEL, Document, ObjectName, SecretName
 from modelyard.spec.governance import Cost, OfficeHours
@@ -156,7 +156,7 @@ class Override(Document):
 
 def _known(code: str) -> str:
     if code not in CHECKS:
-        close = difflib.get_close_matches(code[:16], CHECKS, n=1, cutoff=0.6)
+        close = closest(code, CHECKS)
         raise ValueError(f"there is no finding of this code{f' (did you mean {close[0]}?)' if close else ''}")
     return code
 

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-import difflib
 from typing import Annotated, Any, Literal, Self
 
 from pydantic import AfterValidator, BeforeValidator, Field, model_validator
 
+from modelyard.reading import closest
 from modelyard.secret_values import shown
 from modelyard.spec.cron import Cron
 from modelyard.spec.document import (
@@ -215,7 +215,7 @@ PATCHABLE = (
 def _rendered_kind(kind: str) -> str:
     if kind not in PATCHABLE:
         by_lower = {known.lower(): known for known in PATCHABLE}
-        close = difflib.get_close_matches(kind.lower()[:64], by_lower, n=1, cutoff=0.6)
+        close = closest(kind.lower(), by_lower)
         raise ValueError(
             f"no model renders it (did you mean {by_lower[close[0]]}?)"
             if close

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-import difflib
 from functools import cache
 from importlib.resources import files
 from typing import Annotated
 
 from pydantic import AfterValidator
+
+from modelyard.reading import closest
 
 
 @cache
@@ -26,8 +27,8 @@ def check_timezone(name: str) -> str:
         return name
     by_lower = {known.lower(): known for known in _names()}
     # GMT+5 is five hours west of GMT in the database: who writes a number gets no guess.
-    words = name.lower()[:64] if name.replace("/", "").replace("_", "").isalpha() else ""
-    close = difflib.get_close_matches(words, by_lower, n=1, cutoff=0.7)
+    words = name.lower() if name.replace("/", "").replace("_", "").isalpha() else ""
+    close = closest(words, by_lower, least=0.7)
     raise ValueError(
         "is no time zone of the IANA database" + (f" (did you mean '{by_lower[close[0]]}'?)" if close else "")
     )
