@@ -12,6 +12,7 @@ from __future__ import annotations
 import difflib
 import json
 import os
+import re
 import shutil
 import subprocess
 import sys
@@ -25,6 +26,7 @@ TARGETS = ("kubernetes", "compose", "kserve", "sim")
 PROJECTS = (".", "tests/fixtures/everything", "tests/fixtures/serving", "tests/fixtures/platforms")
 MISTAKEN = ("tests/fixtures/ten_mistakes.yaml", "tests/fixtures/qwen3-vl-8b-24gb.yaml")
 _SHOWN = 12  # lines of a difference
+_TRACE = re.compile(r"/tmp/jsii-kernel-\w+")  # where jsii unpacked itself, in stack traces
 
 
 @dataclass(frozen=True)
@@ -63,7 +65,9 @@ def runs(out: Path, root: Path, scratch: Path) -> Iterator[Recorded]:
         place = out / (base.name if project != "." else "shipped")
         names = sorted(path.stem for path in (base / "environments").glob("*.yaml"))
         models = sorted(path.stem for path in (base / "models").glob("*.yaml"))
-        yield Recorded(("modelyard", "validate", "-o", "json", *folders), place / "validate.json", folder=root)
+        yield Recorded(
+            ("modelyard", "validate", "-o", "json", *folders), place / "validate.json", folder=root
+        )
         for name in names:
             chosen = (*folders, "--env", name)
             for command in ("plan", "checklist"):
@@ -77,10 +81,16 @@ def runs(out: Path, root: Path, scratch: Path) -> Iterator[Recorded]:
                 command = ("modelyard", "render", *chosen, "--target", target, "--out", trees)
                 yield Recorded(command, answer, folder=root, places=((trees, "TREES"),))
             settings = json.loads((root / "cdk.json").read_text(encoding="utf-8"))["context"] | {"env": name}
-            variables = {"CDK_OUTDIR": str(place / name / "cdk.out"), "CDK_CONTEXT_JSON": json.dumps(settings)}
+            variables = {
+                "CDK_OUTDIR": str(place / name / "cdk.out"),
+                "CDK_CONTEXT_JSON": json.dumps(settings),
+            }
             own = scratch / place.name / name
             yield Recorded(
-                (sys.executable, str(root / "app.py")), place / name / "synth.txt", tuple(variables.items()), own
+                (sys.executable, str(root / "app.py")),
+                place / name / "synth.txt",
+                tuple(variables.items()),
+                own,
             )
         for model in models:
             answer = place / "explain" / f"{model}.json"
@@ -118,10 +128,7 @@ def compare(old: Path, new: Path) -> int:
     }
     different = 0
     for name in sorted(files):
-        texts = [
-            (folder / name).read_text(encoding="utf-8", errors="replace") if (folder / name).exists() else None
-            for folder in (old, new)
-        ]
+        texts = [_text(folder / name) for folder in (old, new)]
         before, after = texts
         if before == after:
             continue
@@ -137,6 +144,10 @@ def compare(old: Path, new: Path) -> int:
             print(f"    ... {len(lines) - _SHOWN} more lines")
     print(f"{len(files)} files compared, {different} differ")
     return 1 if different else 0
+
+
+def _text(path: Path) -> str | None:
+    return _TRACE.sub("", path.read_text(encoding="utf-8", errors="replace")) if path.exists() else None
 
 
 def main(arguments: list[str]) -> int:

@@ -21,9 +21,10 @@ from importlib.util import find_spec
 from pathlib import Path
 from types import MappingProxyType
 
-from charts import environment_objects
-from modelyard.k8s.tree import to_yaml, write_tree
 from modelyard.manifests import check_objects
+from modelyard.objects.composition import environment_objects
+from modelyard.objects.tree import write_tree
+from modelyard.objects.yaml_text import to_yaml
 from modelyard.planning import Plan, plan
 from modelyard.spec import Catalogue, Environment, Model
 

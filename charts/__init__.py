@@ -1,13 +1,13 @@
-"""The thin charts of this organisation: which constructs make up an environment, and how they are written."""
+"""This organisation's own objects, beside those that Modelyard composes; `modelyard.yaml` names this package.
 
-from charts.environment import RenderError, environment_objects, render
-from charts.targets import render_target, target_contents, target_objects
+`render`, `cdk8s synth` and `cdk deploy` all call `compose`. A part is a list of plain objects or a cdk8s chart; see
+docs/how-to/add-objects.md.
+"""
 
-__all__ = [
-    "RenderError",
-    "environment_objects",
-    "render",
-    "render_target",
-    "target_contents",
-    "target_objects",
-]
+from __future__ import annotations
+
+from modelyard.objects.composition import Composition
+
+
+def compose(composition: Composition) -> None:
+    """Add to, or replace, the folders of an environment's tree: nothing so far."""

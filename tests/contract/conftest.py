@@ -63,10 +63,10 @@ def tree(tmp_path_factory: pytest.TempPathFactory) -> Callable[[str], Tree]:
 
     @cache
     def render_once(name: str) -> Tree:
-        from charts import render
-        from modelyard.cli.workspace import open_workspace
+        from modelyard.objects.rendering import render
+        from modelyard.project import load_project
 
-        planned = open_workspace(*folders_of(name), name).plan()
+        planned = load_project(name, *folders_of(name)).plan()
         assert planned is not None
         assert planned.deployable, planned.findings
         folder = tmp_path_factory.mktemp(name)

@@ -13,11 +13,11 @@ from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
 
-from modelyard.cli.workspace import open_workspace
 from modelyard.manifests import check_objects
 from modelyard.manifests.checklist import Result, checklist
 from modelyard.manifests.definitions import complaints, definitions, is_custom
 from modelyard.planning import Plan
+from modelyard.project import load_project
 from tests.contract.conftest import folders_of, read_tree
 from tests.contract.mutations import MUTATIONS, Manifest, Mutation
 from tests.contract.test_kubernetes_schemas import complaint
@@ -33,9 +33,9 @@ class Catch:
 
 @cache
 def rendered(environment: str) -> tuple[Plan, tuple[Manifest, ...]]:
-    from charts import render
+    from modelyard.objects.rendering import render
 
-    planned = open_workspace(*folders_of(environment), environment).plan()
+    planned = load_project(environment, *folders_of(environment)).plan()
     assert planned is not None
     with tempfile.TemporaryDirectory() as folder:
         render(planned, Path(folder))

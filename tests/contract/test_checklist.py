@@ -15,11 +15,11 @@ from typing import Any
 import pytest
 import yaml  # type: ignore[import-untyped]
 
-from modelyard.cli.workspace import open_workspace
 from modelyard.findings import Severity
 from modelyard.manifests.checklist import Result, Verdict, checklist, checklist_findings
 from modelyard.manifests.points import POINTS
 from modelyard.planning import Plan
+from modelyard.project import load_project
 from tests.contract.conftest import ROOT, Tree, folders_of
 
 MODEL = "qwen3-32b-fp8"
@@ -31,7 +31,7 @@ MODELYARD = Path(sys.executable).with_name("modelyard")
 
 @cache
 def planned(name: str) -> Plan:
-    found = open_workspace(*folders_of(name), name).plan()
+    found = load_project(name, *folders_of(name)).plan()
     assert found is not None
     return found
 

@@ -12,12 +12,22 @@ from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
 
-import cdk8s
 import pytest
 
-from charts import environment_objects
-from modelyard.k8s import BenchJob, ClientPrograms, SmokeJob
-from modelyard.k8s.client_jobs import BOTO3, LLMETER, MOUNT_PATH, OPENAI, START_SCRIPT
+from modelyard.objects.checks.jobs import (
+    BENCH,
+    BOTO3,
+    LLMETER,
+    MOUNT_PATH,
+    OPENAI,
+    SMOKE,
+    START_SCRIPT,
+    Program,
+    bench_job,
+    client_programs,
+    smoke_job,
+)
+from modelyard.objects.composition import environment_objects
 from modelyard.spec import Environment
 from tests.contract.conftest import ROOT, Tree
 from tests.contract.fake_openai import KEY, serving
@@ -52,17 +62,13 @@ def value(job: dict[str, Any], name: str) -> str:
 LWS_NAME = "leaderworkerset.sigs.k8s.io/name"
 
 
-def job_of(
-    kind: type[SmokeJob | BenchJob], *, delivery: str = "flux", **model: Any
-) -> dict[str, dict[str, Any]]:
-    checks = {"smoke": kind is SmokeJob, "bench": kind is BenchJob}
+def job_of(kind: Program, *, delivery: str = "flux", **model: Any) -> dict[str, dict[str, Any]]:
+    checks = {"smoke": kind is SMOKE, "bench": kind is BENCH}
     environment = an_environment(secrets={"clients": "lab/clients"}, checks=checks)
     environment = environment.model_copy(update={"delivery": delivery})
     [plan] = a_plan(a_model(**model), environment=environment).models
-    chart = cdk8s.Testing.chart()
-    kind(chart, "Check", plan=plan, environment=environment)
-    ClientPrograms(chart, "Programs", environment=environment)
-    return {item["kind"]: item for item in cdk8s.Testing.synth(chart)}
+    job = (smoke_job if kind is SMOKE else bench_job)(plan, environment)
+    return {item["kind"]: item for item in (job, *client_programs(environment))}
 
 
 def test_every_model_with_a_replica_has_its_smoke_job(each: Tree) -> None:
@@ -198,7 +204,7 @@ def test_argo_runs_them_after_the_synchronisation_and_flux_after_the_models(tree
 
 def test_another_server_is_another_job() -> None:
     names = {
-        job_of(SmokeJob, **changes)["Job"]["metadata"]["name"]
+        job_of(SMOKE, **changes)["Job"]["metadata"]["name"]
         for changes in (
             {},
             {"engine": {"args": {"block-size": 32}}},
@@ -208,11 +214,11 @@ def test_another_server_is_another_job() -> None:
     }
 
     assert len(names) == 4
-    assert job_of(SmokeJob)["Job"] == job_of(SmokeJob)["Job"]
+    assert job_of(SMOKE)["Job"] == job_of(SMOKE)["Job"]
 
 
 def test_the_key_comes_from_the_secret_and_its_value_from_nowhere() -> None:
-    job = job_of(SmokeJob, access={"apiKey": "clients"})["Job"]
+    job = job_of(SMOKE, access={"apiKey": "clients"})["Job"]
 
     [key] = [e for e in container(job)["env"] if e["name"] == "API_KEY"]
     assert key["valueFrom"] == {"secretKeyRef": {"name": "clients", "key": "value"}}
@@ -260,9 +266,9 @@ def unpacked(tmp_path: Path) -> Any:
     return unpack
 
 
-@pytest.mark.parametrize("kind", [SmokeJob, BenchJob])
+@pytest.mark.parametrize("kind", [SMOKE, BENCH])
 def test_the_program_imports_nothing_of_modelyard_but_itself(
-    kind: type[SmokeJob | BenchJob], unpacked: Any, tmp_path: Path
+    kind: Program, unpacked: Any, tmp_path: Path
 ) -> None:
     env = unpacked(job_of(kind))
     look = (
@@ -281,7 +287,7 @@ def test_the_program_imports_nothing_of_modelyard_but_itself(
 def test_the_job_runs_as_it_is_rendered(broken: str, code: int, unpacked: Any) -> None:
     """Its own command and variables; the address and the expectations are those of the endpoint of the test."""
     objects = job_of(
-        SmokeJob,
+        SMOKE,
         model={"uri": "hf://Qwen/Qwen3-32B-FP8", "servedNames": ["tiny", "acme/tiny"]},
         engine={"maxModelLen": 512},
         features={"tools": True, "reasoning": True},
@@ -319,7 +325,7 @@ def run_job(
     )
 
 
-def tiny(kind: type[SmokeJob | BenchJob], *, delivery: str = "flux") -> dict[str, dict[str, Any]]:
+def tiny(kind: Program, *, delivery: str = "flux") -> dict[str, dict[str, Any]]:
     """The job of a model that promises what the fake endpoint keeps."""
     model = {"uri": "hf://Qwen/Qwen3-32B-FP8", "servedNames": ["tiny", "acme/tiny"]}
     return job_of(
@@ -330,7 +336,7 @@ def tiny(kind: type[SmokeJob | BenchJob], *, delivery: str = "flux") -> dict[str
 @pytest.mark.parametrize(("broken", "failing"), [("", []), ("cut off", ["streaming"])])
 def test_the_smoke_job_reports_what_it_found(broken: str, failing: list[str], unpacked: Any) -> None:
     with serving(broken=broken) as server, storing() as s3:
-        run = run_job(unpacked, tiny(SmokeJob), server.url, s3)
+        run = run_job(unpacked, tiny(SMOKE), server.url, s3)
 
     assert run.returncode == bool(failing), run.stdout + run.stderr
     report = s3.objects[KEY_OF_THE_REPORT]
@@ -342,12 +348,12 @@ def test_the_smoke_job_reports_what_it_found(broken: str, failing: list[str], un
 
 
 def test_the_bench_job_reports_what_it_measured(unpacked: Any) -> None:
-    settings = json.loads(value(tiny(BenchJob)["Job"], "SETTINGS"))
+    settings = json.loads(value(tiny(BENCH)["Job"], "SETTINGS"))
     settings["workload"]["requests"] = 2
     settings["bounds"] = {"1": 1000.0}
 
     with serving() as server, storing() as s3:
-        run = run_job(unpacked, tiny(BenchJob), server.url, s3, SETTINGS=json.dumps(settings))
+        run = run_job(unpacked, tiny(BENCH), server.url, s3, SETTINGS=json.dumps(settings))
 
     assert run.returncode == 0, run.stdout + run.stderr
     report = s3.objects[KEY_OF_THE_REPORT]
@@ -355,10 +361,8 @@ def test_the_bench_job_reports_what_it_measured(unpacked: Any) -> None:
     assert report["verdict"].startswith("ok: ")
 
 
-@pytest.mark.parametrize("kind", [SmokeJob, BenchJob])
-def test_a_model_that_nobody_reaches_is_reported_as_failed(
-    kind: type[SmokeJob | BenchJob], unpacked: Any
-) -> None:
+@pytest.mark.parametrize("kind", [SMOKE, BENCH])
+def test_a_model_that_nobody_reaches_is_reported_as_failed(kind: Program, unpacked: Any) -> None:
     with storing() as s3:
         run = run_job(unpacked, tiny(kind), "http://127.0.0.1:1/v1", s3, WAIT="0")
 
@@ -373,7 +377,7 @@ def test_a_report_that_cannot_be_put_is_one_line_and_no_verdict(
     broken: str, code: int, unpacked: Any
 ) -> None:
     with serving(broken=broken) as server, storing(refuses=True) as s3:
-        run = run_job(unpacked, tiny(SmokeJob), server.url, s3)
+        run = run_job(unpacked, tiny(SMOKE), server.url, s3)
 
     assert s3.asked
     assert run.returncode == code
@@ -384,7 +388,7 @@ def test_a_report_that_cannot_be_put_is_one_line_and_no_verdict(
 
 def test_without_flux_nothing_is_put_anywhere(unpacked: Any) -> None:
     with serving() as server, storing() as s3:
-        objects = tiny(SmokeJob, delivery="none")
+        objects = tiny(SMOKE, delivery="none")
         assert "REPORTS" not in {e["name"] for e in container(objects["Job"])["env"]}
         run = run_job(unpacked, objects, server.url, s3, REPORTS="")
 

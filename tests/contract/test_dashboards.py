@@ -11,11 +11,11 @@ from typing import Any
 import pytest
 import yaml  # type: ignore[import-untyped]
 
-from modelyard.cli.workspace import open_workspace
 from modelyard.engines import metrics_of_exporter
 from modelyard.observability import model_groups, platform_groups
 from modelyard.observability.contract import Contract, contract
 from modelyard.observability.selection import metrics_for
+from modelyard.project import load_project
 from tests.contract.conftest import Tree, folders_of
 from tests.contract.test_alert_rules import promtool
 from tests.contract.test_joins import servers
@@ -34,7 +34,7 @@ def queries(board: Board) -> list[str]:
 
 
 def contract_of(tree: Tree) -> Contract:
-    plan = open_workspace(*folders_of(tree.name), tree.name).plan()
+    plan = load_project(tree.name, *folders_of(tree.name)).plan()
     assert plan is not None
     namespace = plan.environment.namespace
     of_models = [group for model in plan.models for group in model_groups(model, namespace)]

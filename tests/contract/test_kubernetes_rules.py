@@ -8,12 +8,13 @@ from typing import Any
 
 import pytest
 
-from charts import RenderError, render
-from modelyard.cli.workspace import open_workspace
 from modelyard.findings import Severity
-from modelyard.k8s.patches import apply_patches, merge
 from modelyard.manifests.rules import check_objects
+from modelyard.objects.composition import RenderError
+from modelyard.objects.patches import apply_patches, merge
+from modelyard.objects.rendering import render
 from modelyard.planning import Plan, plan
+from modelyard.project import load_project
 from modelyard.spec.operation import Patch
 from tests.contract.conftest import Tree, folders_of
 
@@ -366,7 +367,7 @@ def patched(tmp_path: Any) -> Callable[[Manifest], Plan]:
     """Plan of dev with a patch of one model's Deployment."""
 
     def build(patch: Manifest) -> Plan:
-        workspace = open_workspace(*folders_of("dev"), "dev")
+        workspace = load_project("dev", *folders_of("dev"))
         assert workspace.environment
         model = workspace.catalogue.models[MODEL].model_copy(
             update={"patches": (Patch(kind="Deployment", merge=patch),)}

@@ -11,11 +11,11 @@ from hypothesis import HealthCheck, assume, given, settings
 from hypothesis import strategies as st
 from pydantic import ValidationError
 
-from charts import environment_objects
-from modelyard.k8s.compile_cache import compile_key
-from modelyard.k8s.serve_settings import serve_settings
-from modelyard.k8s.tree import tree_contents
 from modelyard.manifests import check_objects
+from modelyard.objects.composition import environment_objects
+from modelyard.objects.serving.compile_cache import compile_key
+from modelyard.objects.serving.settings import serve_settings
+from modelyard.objects.tree import tree_contents
 from modelyard.planning import ModelPlan
 from modelyard.spec import Model
 from tests.unit.given import a_model, a_plan, an_environment

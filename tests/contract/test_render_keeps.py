@@ -13,9 +13,9 @@ from typing import Any
 
 import pytest
 
-from modelyard.cli.charts import project_charts
 from modelyard.cli.main import main
-from modelyard.cli.workspace import open_workspace
+from modelyard.objects.rendering import target_contents
+from modelyard.project import load_project
 from modelyard.writing import MARKER, tree_files
 from tests.contract.conftest import ROOT
 from tests.unit.given import Answer
@@ -27,12 +27,11 @@ MOMENTS = 20
 @pytest.fixture(scope="module")
 def contents() -> dict[str, Any]:
     """What a project of one model renders, once: the tests are about what becomes of it."""
-    charts = project_charts()
     with pytest.MonkeyPatch.context() as patch:
         patch.chdir(ROOT)
-        planned = open_workspace(Path("models"), Path("environments"), "dev").plan()
+        planned = load_project("dev").plan()
         assert planned is not None
-        rendered, left_out = charts.target_contents(planned, "kubernetes")
+        rendered, left_out = target_contents(planned, "kubernetes")
     return {"rendered": rendered, "left_out": left_out}
 
 
@@ -48,9 +47,8 @@ def render(
         shutil.copytree(ROOT / name, tmp_path / name)
     monkeypatch.chdir(tmp_path)
     monkeypatch.setattr(
-        sys.modules["charts.targets"],
-        "target_contents",
-        lambda plan, target: (contents["rendered"], contents["left_out"]),
+        "modelyard.objects.rendering.target_contents",
+        lambda plan, target, hook: (contents["rendered"], contents["left_out"]),
     )
 
     def run(*arguments: str, env: str = "dev") -> Answer:
@@ -66,7 +64,8 @@ def render(
 def without_one_model(contents: dict[str, Any], monkeypatch: pytest.MonkeyPatch) -> dict[Path, str]:
     fewer = {path: text for path, text in contents["rendered"].items() if "gpt-oss" not in str(path)}
     monkeypatch.setattr(
-        sys.modules["charts.targets"], "target_contents", lambda plan, target: (fewer, contents["left_out"])
+        "modelyard.objects.rendering.target_contents",
+        lambda plan, target, hook: (fewer, contents["left_out"]),
     )
     return fewer
 

@@ -12,7 +12,8 @@ from typing import Any
 import pytest
 import yaml  # type: ignore[import-untyped]
 
-from modelyard.k8s.tree import to_yaml, write_tree
+from modelyard.objects.tree import write_tree
+from modelyard.objects.yaml_text import to_yaml
 from modelyard.writing import MARKER
 from tests.contract.conftest import ROOT, Tree, folders_of
 
@@ -141,28 +142,3 @@ def test_files_that_nothing_needs_are_removed(tmp_path: Path) -> None:
 def test_two_objects_never_share_a_file(tmp_path: Path) -> None:
     with pytest.raises(ValueError, match=r"configmap-a\.yaml"):
         write_tree(tmp_path, {"models": [object_of("a"), object_of("a")]})
-
-
-def test_constructs_in_a_chart_of_ones_own_give_the_same_objects() -> None:
-    """`environment_objects` asks for plain data; whoever puts our constructs into their own App gets ApiObjects."""
-    from cdk8s import App, Chart
-
-    from charts.environment import environment_objects
-    from charts.model import ModelChart
-    from charts.platform import PlatformChart
-    from modelyard.cli.workspace import open_workspace
-    from modelyard.k8s.tree import objects_of
-
-    planned = open_workspace(*folders_of("serving"), "serving").plan()
-    assert planned is not None
-    folders = environment_objects(planned)
-    app, environment = App(), planned.environment
-    charts: dict[str, Chart] = {"platform": PlatformChart(app, "platform", plan=planned)}
-    for name in ("lora", "split", "two-nodes", "nightly", "gguf-gpu"):
-        plans = [plan for plan in planned.models if plan.model.name == name]
-        assert not plans[0].model.patches
-        charts[f"models/{name}"] = ModelChart(app, name, plans=plans, environment=environment)
-
-    for folder, chart in charts.items():
-        theirs = {to_yaml(item) for item in objects_of(chart)}
-        assert theirs == {to_yaml(item) for item in folders[folder]}, folder

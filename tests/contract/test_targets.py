@@ -15,15 +15,14 @@ import pytest
 import yaml  # type: ignore[import-untyped]
 from compose_spec import PyCompose
 
-from charts import target_contents, target_objects
-from charts.targets import Target
-from modelyard.cli.workspace import open_workspace
 from modelyard.findings import Finding
-from modelyard.k8s.kserve import SERVER
 from modelyard.manifests import check_objects
 from modelyard.manifests.definitions import complaints, definitions, is_custom
 from modelyard.manifests.pods import flags
+from modelyard.objects.rendering import Target, target_contents, target_objects
+from modelyard.objects.targets.kserve import SERVER
 from modelyard.planning import Plan
+from modelyard.project import load_project
 from modelyard.writing import write_tree_files
 from tests.contract.conftest import ROOT, SHIPPED, folders_of
 from tests.contract.test_kubernetes_schemas import complaint
@@ -36,7 +35,7 @@ Manifest = dict[str, Any]
 
 @cache
 def planned(name: str) -> Plan:
-    found = open_workspace(*folders_of(name), name).plan()
+    found = load_project(name, *folders_of(name)).plan()
     assert found is not None
     return found
 

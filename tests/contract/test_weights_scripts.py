@@ -14,8 +14,8 @@ from typing import Any, ClassVar
 
 import pytest
 
-from modelyard.k8s import weights
-from modelyard.k8s.server_pod import server_pod
+from modelyard.objects.serving import weights
+from modelyard.objects.serving.pod import server_pod
 from tests.contract.local_hub import LocalHub, serving
 from tests.unit.given import a_model, a_plan
 

@@ -92,6 +92,8 @@ def test_commands_of_the_page_run(page: Path, tmp_path: Path, request: pytest.Fi
     files = (
         "app.py",
         "cdk.json",
+        "cdk8s.yaml",
+        "modelyard.yaml",
         "pipeline.yaml",
         "Makefile",
         "pyproject.toml",

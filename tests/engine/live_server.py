@@ -22,8 +22,9 @@ import cdk8s
 import pytest
 
 from modelyard.k8s import ModelServer
-from modelyard.k8s.compile_cache import COMPILE_PATH
-from modelyard.k8s.weights import MARKER, MOUNT_PATH, weights_path
+from modelyard.objects.platform.model_cache import MOUNT_PATH
+from modelyard.objects.serving.compile_cache import COMPILE_PATH
+from modelyard.objects.serving.weights import MARKER, weights_path
 from modelyard.planning import ModelPlan
 from tests.engine.installed import PYTHON, ROOT
 from tests.unit.given import a_model, a_plan, an_environment

@@ -14,7 +14,7 @@ import pytest
 from modelyard.clients.endpoint import Target
 from modelyard.clients.promises import expectations
 from modelyard.clients.smoke import run_checks
-from modelyard.k8s.probes import Drain
+from modelyard.objects.pods.probes import Drain
 from modelyard.planning import ModelPlan
 from tests.engine.live_llama import LlamaServer, require, running, write_model
 from tests.engine.live_server import probe_path, rendered

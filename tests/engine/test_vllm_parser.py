@@ -25,9 +25,10 @@ from modelyard.engines import (
     worker_args,
 )
 from modelyard.engines.release import Flag
-from modelyard.k8s.serve_settings import PORT, serve_settings
-from modelyard.k8s.server_pod import server_pod
-from modelyard.k8s.weights import weights_path
+from modelyard.objects.pods.ports import PORT
+from modelyard.objects.serving.pod import server_pod
+from modelyard.objects.serving.settings import serve_settings
+from modelyard.objects.serving.weights import weights_path
 from modelyard.planning import ModelPlan, plan
 from modelyard.spec import load_catalogue, load_environment
 from tests.engine.installed import ROOT, require

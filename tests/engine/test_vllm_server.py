@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from modelyard.k8s.probes import Drain
+from modelyard.objects.pods.probes import Drain
 from modelyard.observability import model_groups
 from modelyard.observability.dashboards import dashboards
 from tests.engine.installed import require

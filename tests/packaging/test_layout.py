@@ -63,7 +63,9 @@ def test_import_rules_hold(copy_of_the_sources: Path) -> None:
     ("module", "planted"),
     [
         ("constructs/modelyard/planning/cost.py", "import aws_cdk"),
-        ("constructs/modelyard/cli/plan.py", "import modelyard.k8s.tree"),
+        ("constructs/modelyard/cli/plan.py", "import modelyard.k8s.construct"),
+        ("constructs/modelyard/objects/platform/shared.py", "import modelyard.objects.serving.model"),
+        ("constructs/modelyard/objects/manifest.py", "import cdk8s"),
         ("constructs/modelyard/findings/finding.py", "import modelyard.spec.model"),
     ],
 )

@@ -23,8 +23,8 @@ import cdk8s
 from aws_cdk import aws_ec2 as ec2
 
 from modelyard.aws import ModelCache
-from modelyard.k8s import ModelServer, write_tree
-from modelyard.k8s.tree import objects_of
+from modelyard.k8s import ModelServer
+from modelyard.objects.tree import write_tree
 from modelyard.planning import plan
 from modelyard.spec import Catalogue, Environment, Model, Pool
 from modelyard.spec.engine import Accelerator
@@ -60,7 +60,7 @@ planned = plan(Catalogue({"qwen": model}), environment)
 assert planned.deployable, planned.findings
 chart = cdk8s.Chart(cdk8s.App(), "qwen")
 ModelServer(chart, "Qwen", plan=planned.models[0], environment=environment)
-write_tree(Path("dist"), {"qwen": objects_of(chart)})
+write_tree(Path("dist"), {"qwen": chart.to_json()})
 """
 
 
@@ -84,19 +84,62 @@ def run(*command: str | Path, cwd: Path, **env: str) -> str:
     return result.stdout
 
 
-def test_a_consumer_synthesises_a_cdk_and_a_cdk8s_construct_from_the_wheel(tmp_path: Path) -> None:
+@pytest.fixture(scope="module")
+def wheel(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The wheel, with the pins of the lock beside it."""
+    folder = tmp_path_factory.mktemp("wheel")
+    run(uv(), "build", "-q", "--wheel", "--out-dir", folder, cwd=ROOT)
+    (found,) = folder.glob("*.whl")
+    pins = run(uv(), "export", "-q", "--frozen", "--no-hashes", "--no-emit-project", cwd=ROOT)
+    (folder / "pins.txt").write_text(pins, encoding="utf-8")
+    return found
+
+
+def installed(wheel: Path, folder: Path, extras: str = "") -> Path:
+    """The Python of a new environment with the wheel."""
+    run(uv(), "venv", "-q", "--python", sys.executable, folder, cwd=wheel.parent)
+    python = folder / "bin" / "python"
+    options = ("-q", "--python", python, "--constraint", "pins.txt")
+    run(uv(), "pip", "install", *options, f"{wheel.name}{extras}", cwd=wheel.parent)
+    return python
+
+
+ENVIRONMENT = """
+account: "123456789012"
+region: us-east-1
+availabilityZones: [us-east-1a, us-east-1b]
+pools:
+  gpu: {accelerator: l40s, limit: 4}
+"""
+MODEL = """
+model: hf://Qwen/Qwen3-8B
+accelerator: l40s
+replicas: 2
+"""
+
+
+def test_the_wheel_alone_plans_and_renders_two_files_of_yaml(wheel: Path, tmp_path: Path) -> None:
+    modelyard = installed(wheel, tmp_path / "venv").with_name("modelyard")
+    project = tmp_path / "project"
+    for path, text in (("environments/team.yaml", ENVIRONMENT), ("models/qwen.yaml", MODEL)):
+        (project / path).parent.mkdir(parents=True)
+        (project / path).write_text(text, encoding="utf-8")
+
+    for command in ("plan", "validate", "explain qwen", "checklist"):
+        assert (
+            "qwen" in run(modelyard, *command.split(), "--env", "team", cwd=project) or command == "validate"
+        )
+    run(modelyard, "render", "--env", "team", cwd=project)
+
+    assert (project / "dist" / "team" / "models" / "qwen" / "deployment-qwen.yaml").is_file()
+
+
+def test_a_consumer_synthesises_a_cdk_and_a_cdk8s_construct_from_the_wheel(
+    wheel: Path, tmp_path: Path
+) -> None:
     project = tmp_path / "consumer"
     project.mkdir()
-    run(uv(), "build", "-q", "--wheel", "--out-dir", tmp_path, cwd=ROOT)
-    (wheel,) = tmp_path.glob("*.whl")
-    pins = run(uv(), "export", "-q", "--frozen", "--no-hashes", "--no-emit-project", cwd=ROOT)
-    (tmp_path / "pins.txt").write_text(pins, encoding="utf-8")
-    run(uv(), "venv", "-q", "--python", sys.executable, "venv", cwd=tmp_path)
-    python = tmp_path / "venv" / "bin" / "python"
-    run(
-        uv(), "pip", "install", "-q", "--python", python, "--constraint", "pins.txt", f"{wheel.name}[aws,k8s]",
-        cwd=tmp_path,
-    )  # fmt: skip
+    python = installed(wheel, tmp_path / "venv", "[aws,k8s]")
     (project / "app.py").write_text(CONSUMER, encoding="utf-8")
 
     run(python, "app.py", cwd=project, JSII_NODE=str(_NODE / "node"), CDK_VALIDATION="false")

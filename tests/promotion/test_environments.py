@@ -14,7 +14,7 @@ from typing import Any
 
 import pytest
 
-from charts import environment_objects
+from modelyard.objects.composition import environment_objects
 from modelyard.planning import plan
 from modelyard.spec import Environment, load_catalogue
 from tests.promotion.conftest import ROOT, SHIPPED

@@ -48,7 +48,7 @@ def grown() -> dict[str, Any]:
 @pytest.fixture(scope="module")
 def tree(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """The rendered tree of 300 models."""
-    from charts import render
+    from modelyard.objects.rendering import render
 
     environment = Environment.model_validate(grown())
     catalogue = Catalogue(

@@ -7,7 +7,6 @@ from pathlib import Path
 
 import pytest
 
-from modelyard.cli.workspace import open_workspace
 from modelyard.engines import EXPORTERS, metrics_of, metrics_of_exporter, releases
 from modelyard.engines.metrics_page import read_page, table
 from modelyard.observability import Recording, RuleGroup, model_groups, platform_groups
@@ -15,6 +14,7 @@ from modelyard.observability.contract import Contract, broken_rules, contract
 from modelyard.observability.selection import Selection, metrics_for
 from modelyard.observability.service_levels import slow_share
 from modelyard.planning import Plan
+from modelyard.project import load_project
 
 ROOT = Path(__file__).parents[2]
 PAGE = ROOT / "tests" / "fixtures" / "vllm_metrics.txt"
@@ -24,7 +24,7 @@ EVERYTHING = ROOT / "tests" / "fixtures" / "everything"
 
 @cache
 def plan() -> Plan:
-    found = open_workspace(EVERYTHING / "models", EVERYTHING / "environments", "argocd").plan()
+    found = load_project("argocd", EVERYTHING / "models", EVERYTHING / "environments").plan()
     assert found is not None
     return found
 

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 from pydantic import ValidationError
 
-from modelyard.cli.workspace import open_workspace
+from modelyard.project import load_project
 from modelyard.spec import Model
 from tests.unit.test_metrics import EVERYTHING
 
@@ -64,7 +64,7 @@ def test_traces_that_would_go_nowhere_are_a_finding(
     text = path.read_text("utf-8")
     path.write_text(text.replace(old, new, 1) if old else text + new, encoding="utf-8")
 
-    plan = open_workspace(tmp_path / "all" / "models", tmp_path / "all" / "environments", "argocd").plan()
+    plan = load_project("argocd", tmp_path / "all" / "models", tmp_path / "all" / "environments").plan()
 
     assert plan is not None
     assert [message in f.message for f in plan.findings if f.code == "OTEL001"] == [True]

@@ -19,8 +19,6 @@ from modelyard.cli.endpoints import (
 )
 from modelyard.cli.printing import console, print_json, table
 from modelyard.cli.workspace import (
-    ENVIRONMENTS,
-    MODELS,
     CommandError,
     EnvironmentsOption,
     EnvOption,
@@ -37,6 +35,7 @@ from modelyard.clients.measurement import METRICS, BenchResult, Level, Objective
 from modelyard.clients.promises import bounds, expectations
 from modelyard.findings import Finding
 from modelyard.planning.throughput import ROOFLINE
+from modelyard.project import ENVIRONMENTS, MODELS
 from modelyard.reading import RECORD, NotJson, parse_json, read_file
 from modelyard.secret_values import shown
 from modelyard.writing import write_file

@@ -11,19 +11,12 @@ from modelyard.architecture import architectures
 from modelyard.cli.accounts import ProfileOption
 from modelyard.cli.prices import price_date, prices_origin, refresh
 from modelyard.cli.printing import console, dollars, print_json, table
-from modelyard.cli.workspace import (
-    ENVIRONMENTS,
-    EnvironmentsOption,
-    Output,
-    OutputOption,
-    prices_of,
-    readable_environment,
-    use_prices,
-)
+from modelyard.cli.workspace import EnvironmentsOption, Output, OutputOption, prices_of, readable_environment
 from modelyard.engines import releases
 from modelyard.engines.differences import differences
 from modelyard.hardware import accelerators, instance_types
 from modelyard.planning.weights import checkpoint_size, parameters
+from modelyard.project import ENVIRONMENTS, use_prices
 from modelyard.secret_values import shown
 
 _HELP = """List what is known: accelerators, instances, models or engines; or refresh the prices of a region.

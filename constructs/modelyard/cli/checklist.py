@@ -6,23 +6,14 @@ from itertools import groupby
 
 import typer
 
-from modelyard.cli.charts import project_charts
+from modelyard.charts import project_hook
 from modelyard.cli.printing import console, count, finding_json, print_findings, print_json, table
-from modelyard.cli.workspace import (
-    ENVIRONMENTS,
-    MODELS,
-    EnvironmentsOption,
-    EnvOption,
-    ModelsOption,
-    Output,
-    OutputOption,
-    Workspace,
-    open_workspace,
-)
+from modelyard.cli.workspace import EnvironmentsOption, EnvOption, ModelsOption, Output, OutputOption
 from modelyard.findings import Finding, Severity, worst
-from modelyard.manifests import check_objects
 from modelyard.manifests.checklist import Result, Verdict, checklist, checklist_findings
+from modelyard.objects.composition import RenderError, checked_objects
 from modelyard.planning import Plan
+from modelyard.project import ENVIRONMENTS, MODELS, Project, load_project
 
 _HELP = """Judge every model by the production checklist: memory, instance, quantization, length, parallelism, shm,
 metrics, scaling, caches, drain, access. Each point is read off the objects that would be rendered.
@@ -45,13 +36,13 @@ def check_models(
     environments: EnvironmentsOption = ENVIRONMENTS,
     output: OutputOption = Output.table,
 ) -> int:
-    workspace = open_workspace(models, environments, env)
-    planned = workspace.plan()
+    project = load_project(env, models, environments)
+    planned = project.plan()
     verdicts: tuple[Verdict, ...] = ()
     if planned is None or not planned.deployable:
-        findings = list(planned.findings if planned else workspace.findings)
+        findings = list(planned.findings if planned else project.findings)
     else:
-        verdicts, findings = _judged(planned, workspace)
+        verdicts, findings = _judged(planned, project)
     bad = worst(findings) is Severity.ERROR
     if output is Output.json:
         print_json(
@@ -70,20 +61,13 @@ def check_models(
     return 1 if bad else 0
 
 
-def _judged(planned: Plan, workspace: Workspace) -> tuple[tuple[Verdict, ...], list[Finding]]:
-    charts = project_charts()
-    verdicts: tuple[Verdict, ...] = ()
+def _judged(planned: Plan, project: Project) -> tuple[tuple[Verdict, ...], list[Finding]]:
     try:
-        folders = charts.environment_objects(planned)
-    except charts.RenderError as error:
-        findings = list(error.findings)
-    else:
-        objects = [item for folder in folders.values() for item in folder]
-        findings = check_objects(objects)
-        if not findings:  # what would not be rendered has nothing to be read off
-            verdicts = checklist(planned, objects)
-            findings = checklist_findings(verdicts, strict=planned.environment.strict)
-    return verdicts, [f.at(workspace.catalogue.locate(f.subject, f.field)) for f in findings]
+        folders = checked_objects(planned, project_hook())
+    except RenderError as error:  # what would not be rendered has nothing to be read off
+        return (), project.located(error.findings)
+    verdicts = checklist(planned, [item for folder in folders.values() for item in folder])
+    return verdicts, project.located(checklist_findings(verdicts, strict=planned.environment.strict))
 
 
 def _json(verdict: Verdict) -> dict[str, str | None]:

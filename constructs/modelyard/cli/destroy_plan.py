@@ -12,7 +12,6 @@ from modelyard.cli.accounts import ProfileOption, account_of
 from modelyard.cli.clusters import ContextOption, connected
 from modelyard.cli.printing import console, count, print_json, table
 from modelyard.cli.workspace import (
-    ENVIRONMENTS,
     CommandError,
     EnvironmentsOption,
     EnvOption,
@@ -24,6 +23,7 @@ from modelyard.operations.cluster import Item, Unreachable, WrongContext, named
 from modelyard.operations.leftovers import Leftover, described_cluster, find_leftovers
 from modelyard.operations.stacks import DeployedStack, deployed_stacks
 from modelyard.operations.teardown import Step, in_the_way, steps
+from modelyard.project import ENVIRONMENTS
 from modelyard.spec import Environment
 
 _HELP = """Show what goes when an environment is taken down, in order: objects of the cluster, stacks, and what is left over.

@@ -13,18 +13,9 @@ from modelyard.account.preflight import examine, policy
 from modelyard.account.verdict import Case, Result, Verdict
 from modelyard.cli.accounts import ProfileOption, opened
 from modelyard.cli.printing import console, count, finding_json, print_findings, print_json, table
-from modelyard.cli.workspace import (
-    ENVIRONMENTS,
-    MODELS,
-    EnvironmentsOption,
-    EnvOption,
-    ModelsOption,
-    Output,
-    OutputOption,
-    environment_path,
-    open_workspace,
-)
+from modelyard.cli.workspace import EnvironmentsOption, EnvOption, ModelsOption, Output, OutputOption
 from modelyard.planning import Plan
+from modelyard.project import ENVIRONMENTS, MODELS, environment_path, load_project
 
 _HELP = """Ask the environment's account for what a deploy relies on, and change nothing: credentials, quotas, zones
 of instance types, spot, reservations, secrets, Kubernetes and add-ons, subnets, CDK's bootstrap, the cache.
@@ -57,13 +48,13 @@ def doctor(
     if show_policy:
         sys.stdout.write(json.dumps(policy(), indent=2) + "\n")
         return 0
-    workspace = open_workspace(models, environments, env)
-    planned = workspace.plan()
+    project = load_project(env, models, environments)
+    planned = project.plan()
     if planned is None:
         if output is Output.json:
-            print_json("Doctor", environment=env, findings=[finding_json(f) for f in workspace.findings])
+            print_json("Doctor", environment=env, findings=[finding_json(f) for f in project.findings])
         else:
-            print_findings(workspace.findings)
+            print_findings(project.findings)
         return 1
     account = opened(planned.environment.region, profile, "doctor")
     file = str(environment_path(environments, env))

@@ -8,16 +8,11 @@ import typer
 
 from modelyard.cli.clusters import ConfirmOption, ContextOption, YesOption, cluster_of, confirm
 from modelyard.cli.printing import console
-from modelyard.cli.workspace import (
-    ENVIRONMENTS,
-    CommandError,
-    EnvironmentsOption,
-    EnvOption,
-    readable_environment,
-)
+from modelyard.cli.workspace import CommandError, EnvironmentsOption, EnvOption, readable_environment
 from modelyard.operations.cluster import Cluster, Unreachable
 from modelyard.operations.obstruction import reasons
 from modelyard.operations.teardown import Drain, StillThere
+from modelyard.project import ENVIRONMENTS
 
 _HELP = """Empty an environment's cluster in the order that leaves nothing behind: delivery is suspended, models end their
 requests, load balancers go, Karpenter gives every node back, and the controllers are uninstalled, Karpenter last.

@@ -8,9 +8,10 @@ from typing import Annotated
 
 import typer
 
-from modelyard.cli.workspace import CommandError, open_workspace
+from modelyard.cli.workspace import CommandError
 from modelyard.clients.endpoint import Target
 from modelyard.planning import ModelPlan
+from modelyard.project import load_project
 
 ModelArgument = Annotated[str, typer.Argument(metavar="MODEL", help="Name of a model in --models.")]
 UrlOption = Annotated[
@@ -35,7 +36,7 @@ def planned_model(name: str, models: Path, environments: Path, env: str) -> Mode
     Raises:
         CommandError: there is no such model, or it cannot be planned.
     """
-    planned = open_workspace(models, environments, env).plan()
+    planned = load_project(env, models, environments).plan()
     found = {plan.name: plan for plan in planned.models} if planned else {}
     if name not in found:
         known = f"planned: {', '.join(found)}" if found else f"run `modelyard validate --env {env}`"

@@ -19,21 +19,13 @@ from modelyard.cli.printing import (
     seconds,
     table,
 )
-from modelyard.cli.workspace import (
-    ENVIRONMENTS,
-    MODELS,
-    EnvironmentsOption,
-    EnvOption,
-    ModelsOption,
-    Output,
-    OutputOption,
-    open_workspace,
-)
+from modelyard.cli.workspace import EnvironmentsOption, EnvOption, ModelsOption, Output, OutputOption
 from modelyard.findings import CHECKS, Check, Finding, Severity
 from modelyard.planning import ModelPlan, Plan
 from modelyard.planning.aiconfigurator import estimate_throughput
 from modelyard.planning.quota import quota_needs
 from modelyard.planning.throughput import Throughput
+from modelyard.project import ENVIRONMENTS, MODELS, load_project
 
 _HELP = """Explain a model (memory ledger, placement, rollout, start-up, cost, throughput) or a finding's code.
 
@@ -57,17 +49,17 @@ def explain(
     if (check := CHECKS.get(what.upper())) is not None:
         _explain_check(check, output)
         return 0
-    workspace = open_workspace(models, environments, env)
-    planned = workspace.plan()
-    if what not in workspace.catalogue.models:
+    project = load_project(env, models, environments)
+    planned = project.plan()
+    if what not in project.catalogue.models:
         raise typer.BadParameter(
-            f"no model or code '{what}'; models are {', '.join(workspace.catalogue.models) or 'none'}, "
+            f"no model or code '{what}'; models are {', '.join(project.catalogue.models) or 'none'}, "
             f"codes {', '.join(CHECKS)}"
         )
     if planned is None:
-        print_findings(workspace.findings)
+        print_findings(project.findings)
         return 1
-    file = workspace.catalogue.sources[what].file
+    file = project.catalogue.sources[what].file
     about = [
         f
         for f in planned.findings

@@ -16,6 +16,7 @@ from typing import Annotated, Any, NoReturn
 
 import typer
 
+from modelyard.charts import ChartsError
 from modelyard.cli import (
     bench,
     catalog,
@@ -122,7 +123,7 @@ def main() -> None:
     try:
         code = _command().main(standalone_mode=False)
         sys.stdout.flush()
-    except (CommandError, NotWritten) as error:
+    except (ChartsError, CommandError, NotWritten) as error:
         typer.echo(f"modelyard: {mask(str(error))}", err=True)
         sys.exit(1)
     except OSError as error:

@@ -17,19 +17,11 @@ from modelyard.cli.printing import (
     seconds,
     table,
 )
-from modelyard.cli.workspace import (
-    ENVIRONMENTS,
-    MODELS,
-    EnvironmentsOption,
-    EnvOption,
-    ModelsOption,
-    Output,
-    OutputOption,
-    open_workspace,
-)
+from modelyard.cli.workspace import EnvironmentsOption, EnvOption, ModelsOption, Output, OutputOption
 from modelyard.hardware import platform_facts
 from modelyard.planning import ModelPlan, Plan
 from modelyard.planning.throughput import Throughput
+from modelyard.project import ENVIRONMENTS, MODELS, load_project
 
 _HELP = """Show what an environment runs: accelerators, memory, rollout, start-up, quota and cost.
 
@@ -49,13 +41,13 @@ def plan(
     environments: EnvironmentsOption = ENVIRONMENTS,
     output: OutputOption = Output.table,
 ) -> int:
-    workspace = open_workspace(models, environments, env)
-    planned = workspace.plan()
+    project = load_project(env, models, environments)
+    planned = project.plan()
     if planned is None:
         if output is Output.json:
-            print_json("Plan", environment=env, findings=[finding_json(f) for f in workspace.findings])
+            print_json("Plan", environment=env, findings=[finding_json(f) for f in project.findings])
         else:
-            print_findings(workspace.findings)
+            print_findings(project.findings)
         return 1
     if output is Output.json:
         print_json("Plan", **plan_json(planned))

@@ -9,21 +9,19 @@ from typing import Annotated
 import typer
 
 from modelyard.account.session import Account, Unanswered
+from modelyard.charts import project_hook
 from modelyard.cli.accounts import ProfileOption, account_of
-from modelyard.cli.charts import project_charts
 from modelyard.cli.printing import console, count, print_findings, print_json, print_left_alone
 from modelyard.cli.workspace import (
-    ENVIRONMENTS,
-    MODELS,
     CommandError,
     EnvironmentsOption,
     EnvOption,
     ModelsOption,
     Output,
     OutputOption,
-    Workspace,
-    open_workspace,
 )
+from modelyard.objects.composition import RenderError
+from modelyard.objects.rendering import render
 from modelyard.operations.publish import (
     AnotherPublication,
     Changes,
@@ -34,6 +32,7 @@ from modelyard.operations.publish import (
     stale,
 )
 from modelyard.planning import Plan
+from modelyard.project import ENVIRONMENTS, MODELS, Project, load_project
 from modelyard.writing import tree_files
 
 _HELP = """Render an environment and put what changed into the bucket that Flux reads: a change of models or pools without
@@ -78,10 +77,10 @@ def publish_tree(
     profile: ProfileOption = None,
     output: OutputOption = Output.table,
 ) -> int:
-    workspace = open_workspace(models, environments, env)
-    planned = workspace.plan()
+    project = load_project(env, models, environments)
+    planned = project.plan()
     if planned is None or not planned.deployable:
-        print_findings(planned.findings if planned else workspace.findings)
+        print_findings(planned.findings if planned else project.findings)
         return 1
     environment = planned.environment
     if environment.delivery != "flux":
@@ -89,7 +88,7 @@ def publish_tree(
             f"environment {environment.name} has `delivery: {environment.delivery}`: there is no bucket to publish to"
         )
     account = account_of(environment, profile, "publish")
-    files = _rendered(workspace, planned, env, tree, kept=not dry_run)
+    files = _rendered(project, planned, env, tree, kept=not dry_run)
     try:
         bucket = delivery_bucket(account, environment)
         if bucket is None:
@@ -118,16 +117,16 @@ def publish_tree(
 
 
 def _rendered(
-    workspace: Workspace, planned: Plan, env: str, tree: Path | None, *, kept: bool
+    project: Project, planned: Plan, env: str, tree: Path | None, *, kept: bool
 ) -> dict[str, bytes]:
     """What to publish, by key of the bucket; `kept` says whether the rendering goes to `dist`."""
-    charts = project_charts()
+    hook = project_hook()
     with TemporaryDirectory() as scratch:
         fresh = Path("dist" if tree is None and kept else scratch) / env
         try:
-            charts.render(planned, fresh)
-        except charts.RenderError as error:
-            print_findings(f.at(workspace.catalogue.locate(f.subject, f.field)) for f in error.findings)
+            render(planned, fresh, hook=hook)
+        except RenderError as error:
+            print_findings(project.located(error.findings))
             raise CommandError("nothing was published: the objects break rules") from None
         files = tree_files(fresh)
     if tree is None:

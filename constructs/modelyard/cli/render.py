@@ -8,7 +8,7 @@ from typing import Annotated
 
 import typer
 
-from modelyard.cli.charts import project_charts
+from modelyard.charts import project_hook
 from modelyard.cli.printing import (
     console,
     count,
@@ -18,16 +18,16 @@ from modelyard.cli.printing import (
     print_left_alone,
 )
 from modelyard.cli.workspace import (
-    ENVIRONMENTS,
-    MODELS,
     EnvironmentsOption,
     EnvOption,
     ModelsOption,
     Output,
     OutputOption,
     apart_from_inputs,
-    open_workspace,
 )
+from modelyard.objects.composition import RenderError
+from modelyard.objects.rendering import render as write
+from modelyard.project import ENVIRONMENTS, MODELS, load_project
 
 _HELP = """Write the Kubernetes objects of an environment, one object a file, the same bytes each time.
 The folder changes in one step. Files in it that modelyard did not write are left alone, edited ones refused.
@@ -75,24 +75,23 @@ def render(
 ) -> int:
     folder = out / (env if target is Target.kubernetes else f"{env}-{target}")
     apart_from_inputs(folder, models, environments)
-    workspace = open_workspace(models, environments, env)
-    planned = workspace.plan()
-    findings = planned.findings if planned else workspace.findings
+    project = load_project(env, models, environments)
+    planned = project.plan()
+    findings = planned.findings if planned else project.findings
     if planned is None or not planned.deployable:
         print_findings(findings)
         if output is Output.json:
             print_json("Rendering", environment=env, findings=[finding_json(f) for f in findings])
         return 1
-    charts = project_charts()
     try:
-        result = charts.render_target(planned, folder, str(target), overwrite=overwrite)
-    except charts.RenderError as error:
-        located = [f.at(workspace.catalogue.locate(f.subject, f.field)) for f in error.findings]
+        result = write(planned, folder, target.value, hook=project_hook(), overwrite=overwrite)
+    except RenderError as error:
+        located = project.located(error.findings)
         print_findings(located)
         if output is Output.json:
             print_json("Rendering", environment=env, findings=[finding_json(f) for f in located])
         return 1
-    left_out = [f.at(workspace.catalogue.locate(f.subject, f.field)) for f in result.left_out]
+    left_out = project.located(result.left_out)
     if output is Output.json:
         print_json(
             "Rendering",

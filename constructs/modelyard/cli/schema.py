@@ -10,7 +10,6 @@ import typer
 
 from modelyard.cli.printing import console, print_json
 from modelyard.cli.workspace import (
-    ENVIRONMENTS,
     CommandError,
     EnvironmentsOption,
     Output,
@@ -18,6 +17,7 @@ from modelyard.cli.workspace import (
     readable_environment,
 )
 from modelyard.findings import Finding
+from modelyard.project import ENVIRONMENTS
 from modelyard.reading import RECORD, read_file
 from modelyard.spec.schema import environment_schema, model_schema, pipeline_schema
 from modelyard.writing import write_file

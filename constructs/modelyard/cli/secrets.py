@@ -26,18 +26,15 @@ from modelyard.cli.printing import console, count, print_json, table
 from modelyard.cli.rotation import after_rotation
 from modelyard.cli.secret_value import refuse_extra, typed_value
 from modelyard.cli.workspace import (
-    ENVIRONMENTS,
-    MODELS,
     CommandError,
     EnvironmentsOption,
     EnvOption,
     ModelsOption,
     Output,
     OutputOption,
-    Workspace,
-    open_workspace,
     readable_environment,
 )
+from modelyard.project import ENVIRONMENTS, MODELS, Project, load_project
 from modelyard.spec import Environment
 
 _HELP = """Values of the secrets that an environment names, in AWS Secrets Manager. A value is never shown.
@@ -94,8 +91,8 @@ def set_secret(
     environments: EnvironmentsOption = ENVIRONMENTS,
 ) -> int:
     refuse_extra(context)
-    workspace, environment = _environment(models, environments, env)
-    kind = kind_of(_known(name, environment), environment, workspace.catalogue)
+    project, environment = _environment(models, environments, env)
+    kind = kind_of(_known(name, environment), environment, project.catalogue)
     account = account_of(environment, profile, "secrets set")
     target = environment.secrets[name]
     found = _described(account, target)
@@ -164,9 +161,9 @@ def rotate_secret(
     environments: EnvironmentsOption = ENVIRONMENTS,
 ) -> int:
     refuse_extra(context)
-    workspace, environment = _environment(models, environments, env)
-    kind = kind_of(_known(name, environment), environment, workspace.catalogue)
-    if not rotatable(name, environment, workspace.catalogue):
+    project, environment = _environment(models, environments, env)
+    kind = kind_of(_known(name, environment), environment, project.catalogue)
+    if not rotatable(name, environment, project.catalogue):
         reason = (
             "a certificate" if kind == "certificate" else "not only a key of a model's clients or of LiteLLM"
         )
@@ -180,14 +177,14 @@ def rotate_secret(
         raise CommandError(f"{target} does not exist; stack Secrets makes it, or `secrets set --create`")
     version = _stored(account, target, new_key(kind), create=False)
     out = console()
-    for line in after_rotation(name, kind, workspace.plan(), environment, found.current, version):
+    for line in after_rotation(name, kind, project.plan(), environment, found.current, version):
         out.print(line, soft_wrap=True, markup=False)
     return 0
 
 
-def _environment(models: Path, environments: Path, env: str) -> tuple[Workspace, Environment]:
-    workspace = open_workspace(models, environments, env)
-    return workspace, workspace.environment or readable_environment(environments, env)
+def _environment(models: Path, environments: Path, env: str) -> tuple[Project, Environment]:
+    project = load_project(env, models, environments)
+    return project, project.environment or readable_environment(environments, env)
 
 
 def _known(name: str, environment: Environment) -> str:

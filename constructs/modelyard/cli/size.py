@@ -20,8 +20,6 @@ from modelyard.cli.ledger_bar import (
 from modelyard.cli.prices import price_date
 from modelyard.cli.printing import console, dollars, finding_json, print_findings, print_json, table
 from modelyard.cli.workspace import (
-    ENVIRONMENTS,
-    MODELS,
     EnvironmentsOption,
     ModelsOption,
     Output,
@@ -34,6 +32,7 @@ from modelyard.findings import Finding, Severity
 from modelyard.hardware import instance_types
 from modelyard.planning.requests import known_architecture
 from modelyard.planning.sizing import Size, Sizing, size_model
+from modelyard.project import ENVIRONMENTS, MODELS
 from modelyard.reading import closest
 from modelyard.spec import Model, load_catalogue
 from modelyard.spec.engine import LEAST_MAX_MODEL_LEN

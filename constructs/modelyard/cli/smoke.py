@@ -17,8 +17,6 @@ from modelyard.cli.endpoints import (
 )
 from modelyard.cli.printing import console, count, print_json, table
 from modelyard.cli.workspace import (
-    ENVIRONMENTS,
-    MODELS,
     CommandError,
     EnvironmentsOption,
     EnvOption,
@@ -29,6 +27,7 @@ from modelyard.cli.workspace import (
 )
 from modelyard.clients.promises import expectations
 from modelyard.clients.smoke import SmokeResult, run_checks
+from modelyard.project import ENVIRONMENTS, MODELS
 
 _HELP = """Ask a running endpoint for everything that its model's file promises, with the OpenAI client.
 

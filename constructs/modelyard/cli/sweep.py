@@ -11,7 +11,6 @@ from modelyard.cli.accounts import ProfileOption, account_of
 from modelyard.cli.clusters import ConfirmOption, YesOption, confirm
 from modelyard.cli.printing import console, count, print_json, table
 from modelyard.cli.workspace import (
-    ENVIRONMENTS,
     CommandError,
     EnvironmentsOption,
     EnvOption,
@@ -20,6 +19,7 @@ from modelyard.cli.workspace import (
     readable_environment,
 )
 from modelyard.operations.leftovers import Leftover, delete, described_cluster, find_leftovers
+from modelyard.project import ENVIRONMENTS
 from modelyard.spec import Environment
 
 _HELP = """List what a deleted cluster left in the account, by the tags that Karpenter, the VPC CNI and the controllers of load

@@ -14,18 +14,17 @@ from modelyard.account.session import Unanswered
 from modelyard.cli.accounts import ProfileOption, account_of
 from modelyard.cli.printing import console, count, print_json, table
 from modelyard.cli.workspace import (
-    ENVIRONMENTS,
     CommandError,
     EnvironmentsOption,
     EnvOption,
     Output,
     OutputOption,
-    environment_path,
     readable_environment,
 )
 from modelyard.operations.leftovers import described_cluster
 from modelyard.operations.readiness import Readiness, readiness
 from modelyard.operations.upgrade import Obstacle, UpgradeStep, days_of_support, obstacles, upgrade_steps
+from modelyard.project import ENVIRONMENTS, environment_path
 from modelyard.spec import Environment, load_environment
 from modelyard.spec.folders import environment_files
 

@@ -9,21 +9,13 @@ from typing import Annotated
 
 import typer
 
-from modelyard.cli.charts import project_charts
+from modelyard.charts import project_hook
 from modelyard.cli.printing import console, count, finding_json, print_findings, print_json
-from modelyard.cli.workspace import (
-    ENVIRONMENTS,
-    MODELS,
-    CommandError,
-    EnvironmentsOption,
-    ModelsOption,
-    Output,
-    OutputOption,
-    Workspace,
-    open_environment,
-)
+from modelyard.cli.workspace import CommandError, EnvironmentsOption, ModelsOption, Output, OutputOption
 from modelyard.findings import Finding, Severity, worst
 from modelyard.manifests import check_objects
+from modelyard.objects.composition import RenderError, environment_objects
+from modelyard.project import ENVIRONMENTS, MODELS, Project, open_environment
 from modelyard.spec import Catalogue, load_catalogue, load_model
 from modelyard.spec.folders import environment_files
 
@@ -68,9 +60,9 @@ def validate(
     names = [env] if env else sorted(environment_files(environments))
     # Once, whatever the number of environments.
     read = _read(files, models) if files else load_catalogue(models)
-    workspaces = [_workspace(*read, files, environments, name) for name in names or ["local"]]
-    checked = {name for workspace in workspaces for name in workspace.catalogue.models}
-    judged = [_judged(workspace, crds) for workspace in workspaces]
+    projects = [_workspace(*read, files, environments, name) for name in names or ["local"]]
+    checked = {name for project in projects for name in project.catalogue.models}
+    judged = [_judged(project, crds) for project in projects]
     found = _once((name, findings) for name, (findings, _) in zip(names or ["local"], judged, strict=True))
     unchecked = sorted({kind for _, kinds in judged for kind in kinds})
     failed = worst(found) is Severity.ERROR or (fail_on is Severity.WARNING and bool(found))
@@ -94,30 +86,22 @@ def validate(
     return 1 if failed else 0
 
 
-def _judged(workspace: Workspace, crds: Path | None) -> tuple[tuple[Finding, ...], tuple[str, ...]]:
+def _judged(project: Project, crds: Path | None) -> tuple[tuple[Finding, ...], tuple[str, ...]]:
     """Findings of one environment, and what was not looked at."""
-    planned = workspace.plan()
+    planned = project.plan()
     if planned is None or not planned.deployable:
-        return (planned.findings if planned else workspace.findings), ()
+        return (planned.findings if planned else project.findings), ()
     unchecked: tuple[str, ...] = ()
     if crds is None:
         unchecked = ("custom resources; --crds DIR names their definitions",)
-    patched = sorted(
-        {planned_model.model.name for planned_model in planned.models if planned_model.model.patches}
-    )
-    # Without a patch the objects are ours alone, and tests hold them against every rule.
-    if crds is None and not patched:
+    hook = project_hook()
+    # Without a patch or charts of the organisation the objects are ours alone, and tests hold them against every rule.
+    if crds is None and hook is None and not any(each.model.patches for each in planned.models):
         return planned.findings, unchecked
     try:
-        charts = project_charts()
-    except CommandError as why:
-        if crds is not None:
-            raise
-        return planned.findings, (*unchecked, f"patches of {', '.join(patched)}: {why}")
-    try:
-        objects = charts.environment_objects(planned)
-    except charts.RenderError as error:
-        return (*planned.findings, *_located(workspace, error.findings)), unchecked
+        objects = environment_objects(planned, hook)
+    except RenderError as error:
+        return (*planned.findings, *project.located(error.findings)), unchecked
     items = [item for folder in objects.values() for item in folder]
     broken = check_objects(items)
     if crds is not None:
@@ -133,11 +117,7 @@ def _judged(workspace: Workspace, crds: Path | None) -> tuple[tuple[Finding, ...
             raise CommandError(f"--crds: {problem}") from None
         broken += result.findings
         unchecked = tuple(f"{kind}, no definition in {crds}" for kind in result.unknown)
-    return (*planned.findings, *_located(workspace, broken)), unchecked
-
-
-def _located(workspace: Workspace, findings: Iterable[Finding]) -> list[Finding]:
-    return [finding.at(workspace.catalogue.locate(finding.subject, finding.field)) for finding in findings]
+    return (*planned.findings, *project.located(broken)), unchecked
 
 
 _WHERE = "\0"  # stands for the environment while messages are compared
@@ -178,10 +158,10 @@ def _read(files: list[Path], models: Path) -> tuple[Catalogue, list[Finding]]:
 
 def _workspace(
     catalogue: Catalogue, findings: list[Finding], files: list[Path] | None, environments: Path, env: str
-) -> Workspace:
-    workspace = open_environment(catalogue, findings, environments, env)
-    if not files or workspace.environment is None:
-        return workspace
+) -> Project:
+    project = open_environment(catalogue, findings, environments, env)
+    if not files or project.environment is None:
+        return project
     # Only the files named are judged; an override for a model elsewhere in the folder is not their fault.
-    overrides = {n: o for n, o in workspace.environment.overrides.items() if n in catalogue.models}
-    return replace(workspace, environment=workspace.environment.model_copy(update={"overrides": overrides}))
+    overrides = {n: o for n, o in project.environment.overrides.items() if n in catalogue.models}
+    return replace(project, environment=project.environment.model_copy(update={"overrides": overrides}))

@@ -12,7 +12,6 @@ from pydantic import TypeAdapter, ValidationError
 
 from modelyard.cli.printing import console, count, print_json, seconds, table
 from modelyard.cli.workspace import (
-    ENVIRONMENTS,
     CommandError,
     EnvironmentsOption,
     EnvOption,
@@ -23,6 +22,7 @@ from modelyard.cli.workspace import (
 from modelyard.deployed import waiting
 from modelyard.deployed.checks import Answer, Clients, verify
 from modelyard.deployed.models import UnreadableTree
+from modelyard.project import ENVIRONMENTS
 from modelyard.spec import Environment
 from modelyard.spec.document import Seconds
 

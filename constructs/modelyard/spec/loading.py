@@ -31,6 +31,7 @@ from modelyard.spec.refused_secrets import (
     refuse_secrets,
     unreadable,
 )
+from modelyard.spec.settings import ProjectSettings
 from modelyard.spec.yaml_source import FieldPath, Source, read_yaml
 
 D = TypeVar("D", bound=Document)
@@ -223,11 +224,29 @@ def load_environment(path: Path) -> tuple[Environment | None, Source | None, lis
 
 def load_pipeline(path: Path) -> tuple[Pipeline | None, Source | None, list[Finding]]:
     """Read the pipeline's file, `.yaml` or `.yml`; the pipeline is None when it has an error."""
+    return _load_alone(path, Pipeline, "the pipeline stands")
+
+
+def load_settings(path: Path) -> tuple[ProjectSettings | None, list[Finding]]:
+    """Read the project's own settings, `.yaml` or `.yml`: the defaults where there is no file, None when it has an error."""
+    if not any(path.with_suffix(suffix).exists() for suffix in SUFFIXES):
+        return ProjectSettings(), []
+    settings, _, findings = _load_alone(path, ProjectSettings, "the project's settings stand")
+    return settings, findings
+
+
+AloneT = TypeVar("AloneT", Pipeline, ProjectSettings)
+
+
+def _load_alone(
+    path: Path, kind: type[AloneT], they_stand: str
+) -> tuple[AloneT | None, Source | None, list[Finding]]:
+    """A document that a project has one of, at `path` or with the other suffix."""
     found = [file for suffix in SUFFIXES if (file := path.with_suffix(suffix)).exists()]
     if len(found) > 1:
         both = Finding(
             "SPEC004",
-            f"the pipeline stands in {' and '.join(file.name for file in found)}",
+            f"{they_stand} in {' and '.join(file.name for file in found)}",
             "delete one of them",
             Location(str(path)),
         )
@@ -239,9 +258,9 @@ def load_pipeline(path: Path) -> tuple[Pipeline | None, Source | None, list[Find
     refused = refuse_secrets(source)
     if len(refused.findings) > MOST_SECRETS:
         return None, None, _first(refused.findings)
-    pipeline, findings = _validate_bare(Pipeline, source, refused, {})
+    document, findings = _validate_bare(kind, source, refused, {})
     findings += refused.findings
-    return (None if findings else pipeline), refused.source, findings
+    return (None if findings else document), refused.source, findings
 
 
 # What stands in for a required value that is missing or wrong, so that the checks of everything else still run.

@@ -1,0 +1,114 @@
+"""The organisation's own charts: Python of the project, named in `modelyard.yaml`, that adds or replaces objects."""
+
+from __future__ import annotations
+
+import importlib.util
+import sys
+import traceback
+from collections.abc import Callable
+from pathlib import Path
+from types import ModuleType
+from typing import TypeVar
+
+from modelyard.objects.composition import Composition, Hook, UnusableObject, check_usable
+from modelyard.spec.loading import load_settings
+from modelyard.writing import NotWritten
+
+SETTINGS = Path("modelyard.yaml")
+COMPOSE = "compose"
+_EXTRA = ("cdk8s", "constructs")
+
+
+class ChartsError(Exception):
+    """The project's charts cannot be used; the text says where and why."""
+
+
+def project_hook(root: Path = Path()) -> Hook | None:
+    """What the project at `root` does to a composition; None where `modelyard.yaml` names no charts.
+
+    The package is loaded under its own name, so that its modules import each other as everywhere; nothing is added to
+    `sys.path`.
+
+    Raises:
+        ChartsError: the settings cannot be read, or the charts cannot be loaded.
+    """
+    settings, findings = load_settings(root / SETTINGS)
+    if settings is None:
+        raise ChartsError("\n".join(map(str, findings)))
+    return None if settings.charts is None else _hook(root / settings.charts)
+
+
+def _hook(path: Path) -> Hook:
+    file = path / "__init__.py" if path.is_dir() else path
+    if not file.is_file():
+        raise ChartsError(
+            f"{SETTINGS}: charts: there is no {file}; name a Python package or file of the project"
+        )
+    module = _guarded(path, lambda: _loaded(path, file))
+    compose = getattr(module, COMPOSE, None)
+    if not callable(compose):
+        raise ChartsError(
+            f"{file}: no function {COMPOSE}; define `def {COMPOSE}(composition: Composition) -> None`"
+        )
+    hook: Hook = compose
+
+    def guarded(composition: Composition) -> None:
+        def composed() -> None:
+            hook(composition)
+            check_usable(composition.folders)
+
+        _guarded(path, composed)
+
+    return guarded
+
+
+def _loaded(path: Path, file: Path) -> ModuleType:
+    name = path.stem
+    if (there := sys.modules.get(name)) is not None and getattr(there, "__file__", None) == str(
+        file.resolve()
+    ):
+        return there
+    places = [str(path.resolve())] if path.is_dir() else None
+    spec = importlib.util.spec_from_file_location(name, file.resolve(), submodule_search_locations=places)
+    if spec is None or spec.loader is None:
+        raise ChartsError(f"{file} is no Python file")
+    module = importlib.util.module_from_spec(spec)
+    for loaded in [known for known in sys.modules if known == name or known.startswith(f"{name}.")]:
+        del sys.modules[loaded]  # another project's
+    sys.modules[name] = module
+    try:
+        spec.loader.exec_module(module)
+    except BaseException:
+        del sys.modules[name]
+        raise
+    return module
+
+
+T = TypeVar("T")
+
+
+def _guarded(path: Path, do: Callable[[], T]) -> T:
+    """Errors of the organisation's own code with their place in it, instead of a traceback through ours."""
+    try:
+        return do()
+    except (ChartsError, NotWritten):
+        raise
+    except UnusableObject as error:
+        raise ChartsError(f"{path}: {error}") from error
+    except ModuleNotFoundError as error:
+        if error.name in _EXTRA:
+            raise ChartsError(
+                f"{path}: {error.name} is not installed; it comes with the extra modelyard[k8s]"
+            ) from error
+        raise ChartsError(f"{_place(path, error)}: {error}") from error
+    except Exception as error:
+        raise ChartsError(f"{_place(path, error)}: {type(error).__name__}: {error}") from error
+
+
+def _place(path: Path, error: Exception) -> str:
+    """File and line of the innermost frame below `path`."""
+    inside = str(path.resolve())
+    frames = [f for f in traceback.extract_tb(error.__traceback__) if f.filename.startswith(inside)]
+    if isinstance(error, SyntaxError) and error.filename:
+        return f"{error.filename}:{error.lineno}"
+    return f"{frames[-1].filename}:{frames[-1].lineno}" if frames else str(path)

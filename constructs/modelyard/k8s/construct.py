@@ -1,0 +1,55 @@
+"""Plain objects as children of a cdk8s construct."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from types import MappingProxyType
+
+from cdk8s import ApiObject, ApiObjectMetadata, JsonPatch
+from constructs import Construct
+
+from modelyard.objects.manifest import Manifest
+
+# What an ApiObject takes by itself; everything else is added to it.
+_OWN = ("apiVersion", "kind", "metadata")
+_METADATA = ("name", "namespace", "labels", "annotations")
+
+
+class ManifestConstruct(Construct):
+    """Objects of plain data; each is an ApiObject, so that a chart may still change it."""
+
+    def __init__(self, scope: Construct, construct_id: str, manifests: Iterable[Manifest]) -> None:
+        super().__init__(scope, construct_id)
+        self.objects = MappingProxyType({_key(item): _api_object(self, item) for item in manifests})
+        """Kind and name to the object."""
+
+    def object(self, kind: str, name: str | None = None) -> ApiObject:
+        """The object of `kind`, and `name` where there are several: `add_json_patch` changes what Modelyard made of it.
+
+        Raises:
+            LookupError: there is none, or more than one.
+        """
+        found = [item for (k, n), item in self.objects.items() if k == kind and name in (None, n)]
+        if len(found) != 1:
+            known = ", ".join(f"{k} {n}" for k, n in self.objects)
+            raise LookupError(f"{len(found)} objects are {kind} {name or ''}; there are {known}")
+        return found[0]
+
+
+def _key(item: Manifest) -> tuple[str, str]:
+    return item["kind"], item["metadata"]["name"]
+
+
+def _api_object(scope: Construct, item: Manifest) -> ApiObject:
+    metadata = item["metadata"]
+    result = ApiObject(
+        scope,
+        "-".join(_key(item)),
+        api_version=item["apiVersion"],
+        kind=item["kind"],
+        metadata=ApiObjectMetadata(**{name: metadata[name] for name in _METADATA if name in metadata}),
+    )
+    for field, value in sorted(item.items()):
+        if field not in _OWN:
+            result.add_json_patch(JsonPatch.add(f"/{field}", value))
+    return result

@@ -1,0 +1,1 @@
+"""Jobs that ask a model after it was delivered."""

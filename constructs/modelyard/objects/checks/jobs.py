@@ -1,0 +1,244 @@
+"""Jobs that ask a served model, as its clients would: the smoke test, and load that measures it.
+
+A Job cannot be changed, so its name carries a hash of what it does and of the server that it asks: another server is
+another Job, and so another verdict.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from functools import cache
+from importlib.resources import files
+from types import MappingProxyType
+from typing import Any, Final
+
+from modelyard.clients.bench import CONCURRENCY, settings_json
+from modelyard.clients.load import Workload
+from modelyard.clients.promises import bounds, expectations
+from modelyard.objects.labels import model_annotations, model_labels, platform_labels
+from modelyard.objects.manifest import Manifest, manifest
+from modelyard.objects.network import ENDPOINT_CHECK
+from modelyard.objects.platform.priority import PRIORITY_CLASS
+from modelyard.objects.pods.digest import digest
+from modelyard.objects.pods.images import PYTHON
+from modelyard.objects.pods.security import container_security_context, pod_security_context
+from modelyard.objects.serving.pod import server_pod
+from modelyard.planning import ModelPlan
+from modelyard.planning import throughput as planned
+from modelyard.planning.identity import CHECKS_ACCOUNT, REPORTS_VARIABLE, service_account
+from modelyard.spec import Environment
+
+MOUNT_PATH: Final = "/checks"
+_REQUEST_SECONDS: Final = 120
+_WEEK: Final = 7 * 24 * 3600
+
+# Kubernetes tells a pod its own name, and by a label the name of its Job.
+_NAMES: Final = {
+    "JOB_NAME": "metadata.labels['batch.kubernetes.io/job-name']",
+    "POD_NAME": "metadata.name",
+}
+
+OPENAI: Final = "openai==3.51.0"
+LLMETER: Final = ("llmeter==0.2.0", "httpx==0.28.1")
+BOTO3: Final = "boto3==1.44.5"
+
+# Starts the program that the ConfigMap holds. No `${}`: Flux would take it for a variable of its own.
+START_SCRIPT: Final = """\
+import os, runpy, subprocess, sys
+if packages := os.environ["PACKAGES"].split():
+    pip = [sys.executable, "-m", "pip", "install", "-q", "--target", "/tmp/packages", *packages]
+    subprocess.run(pip, check=True)
+    sys.path.insert(1, "/tmp/packages")
+runpy.run_module(os.environ["PROGRAM"], run_name="__main__")
+"""
+
+
+@cache
+def program_files(modules: tuple[str, ...]) -> Mapping[str, str]:
+    """Path to source: modules of `modelyard.clients`, in packages of their own name."""
+    package = files("modelyard.clients")
+    sources = {
+        f"modelyard/clients/{name}.py": package.joinpath(f"{name}.py").read_text(encoding="utf-8")
+        for name in ("__init__", *modules)
+    }
+    return MappingProxyType({"modelyard/__init__.py": "", **sources})
+
+
+@dataclass(frozen=True, kw_only=True)
+class Program:
+    """A program of `modelyard.clients` that jobs run."""
+
+    kind: str
+    """Its module, and part of the jobs' names."""
+    modules: tuple[str, ...]
+    """What it consists of."""
+    packages: tuple[str, ...]
+    """What it installs, pinned."""
+    retries: int
+    seconds: int
+    """Longest run, once the server answers."""
+    memory: str
+
+
+SMOKE: Final = Program(
+    kind="smoke",
+    modules=("endpoint", "checks", "embedding_checks", "outcome", "smoke"),
+    packages=(OPENAI,),
+    retries=2,
+    seconds=900,
+    memory="512Mi",
+)
+"""Every check of `modelyard smoke`; it fails where one does."""
+
+BENCH: Final = Program(
+    kind="bench",
+    modules=("endpoint", "measurement", "load", "outcome", "report", "bench"),
+    packages=(OPENAI, *LLMETER),
+    retries=0,  # a second run would start with warm caches
+    seconds=3600,
+    memory="1Gi",
+)
+"""The load of `modelyard bench` with its defaults; the page and the document are its log."""
+
+
+def smoke_job(plan: ModelPlan, environment: Environment) -> Manifest:
+    """The job that checks a model after it was delivered."""
+    return _job(SMOKE, plan, environment, {})
+
+
+def bench_job(plan: ModelPlan, environment: Environment) -> Manifest:
+    """The job that measures a model after it was delivered."""
+    work = planned.Workload(Workload.prompt_tokens, Workload.output_tokens).within(
+        plan.serving.max_model_len // 2  # prompts are only about as long as asked for
+    )
+    limits = bounds(plan, work.input_tokens, work.output_tokens, CONCURRENCY)
+    rounded = {level: round(bound, 1) for level, bound in limits.items()}
+    load = Workload(work.input_tokens, work.output_tokens)
+    variables = {"SETTINGS": settings_json(load, rounded, planned.ROOFLINE)}
+    return _job(BENCH, plan, environment, variables)
+
+
+def client_programs(environment: Environment) -> Iterator[Manifest]:
+    """The program of each kind of job that the environment runs, once for all models."""
+    wanted = ((SMOKE, environment.checks.smoke), (BENCH, environment.checks.bench))
+    for program in (program for program, stated in wanted if stated):
+        sources = program_files(program.modules)
+        yield manifest(
+            api_version="v1",
+            kind="ConfigMap",
+            name=program_name(program.kind, sources),
+            namespace=environment.namespace,
+            labels=platform_labels(ENDPOINT_CHECK),
+            data={path.replace("/", "."): text for path, text in sources.items()},
+            immutable=True,
+        )
+
+
+def _job(
+    program: Program, plan: ModelPlan, environment: Environment, variables: Mapping[str, str]
+) -> Manifest:
+    """A Job that runs `program`; `variables` are its own, beyond those of every program."""
+    labels = model_labels(plan, environment.name, component=ENDPOINT_CHECK)
+    pod = _pod(program, plan, environment, variables)
+    server = server_pod(
+        plan,
+        environment=environment.name,
+        priority_class=PRIORITY_CLASS,
+        do_not_disrupt=environment.strict,
+        account=service_account(plan, environment),
+    )
+    patches = [patch.model_dump(mode="json") for patch in plan.model.patches]
+    spec: dict[str, Any] = {
+        "backoffLimit": program.retries,
+        "activeDeadlineSeconds": plan.startup.deadline + program.seconds,
+        "template": {"metadata": {"labels": labels}, "spec": pod},
+    }
+    if environment.delivery != "flux":  # Flux would make it again as soon as it is gone
+        spec["ttlSecondsAfterFinished"] = _WEEK
+    return manifest(
+        api_version="batch/v1",
+        kind="Job",
+        name=f"{plan.name}-{program.kind}-{digest([pod, server, patches])}",
+        namespace=environment.namespace,
+        labels=labels,
+        annotations={**model_annotations(plan), **_handling(environment)},
+        spec=spec,
+    )
+
+
+def _pod(
+    program: Program, plan: ModelPlan, environment: Environment, variables: Mapping[str, str]
+) -> dict[str, Any]:
+    sources = program_files(program.modules)
+    reports = environment.reports_checks
+    fixed = {
+        "EXPECTATIONS": expectations(plan).to_json(),
+        "HOME": "/tmp",
+        "PACKAGES": " ".join((*program.packages, *([BOTO3] if reports else []))),
+        "PROGRAM": f"modelyard.clients.{program.kind}",
+        "PYTHONPATH": MOUNT_PATH,
+        "PYTHONUNBUFFERED": "1",
+        "TIMEOUT": str(_REQUEST_SECONDS),
+        "URL": f"http://{plan.name}.{environment.namespace}/v1",
+        "WAIT": str(plan.startup.deadline),
+        **variables,
+    }
+    if reports:
+        fixed |= {"REPORTS": f"${{{REPORTS_VARIABLE}}}", "REPORTS_REGION": environment.region}
+    env: list[dict[str, Any]] = [{"name": name, "value": value} for name, value in sorted(fixed.items())]
+    if plan.model.access.api_key:
+        reference = {"secretKeyRef": {"name": plan.model.access.api_key, "key": "value"}}
+        env.append({"name": "API_KEY", "valueFrom": reference})
+    if reports:
+        env += [
+            {"name": name, "valueFrom": {"fieldRef": {"fieldPath": path}}} for name, path in _NAMES.items()
+        ]
+    paths = [{"key": path.replace("/", "."), "path": path} for path in sources]
+    return {
+        "automountServiceAccountToken": False,
+        "enableServiceLinks": False,
+        "restartPolicy": "Never",  # every attempt keeps its log
+        "securityContext": pod_security_context(),
+        "serviceAccountName": CHECKS_ACCOUNT if reports else plan.name,
+        "containers": [
+            {
+                "name": program.kind,
+                "image": PYTHON,
+                "command": ["python3", "-c", START_SCRIPT],
+                "env": env,
+                "resources": {
+                    "requests": {"cpu": "250m", "memory": program.memory, "ephemeral-storage": "512Mi"},
+                    "limits": {"memory": program.memory, "ephemeral-storage": "1Gi"},
+                },
+                "securityContext": container_security_context(),
+                "terminationMessagePolicy": "FallbackToLogsOnError",
+                "volumeMounts": [
+                    {"name": "program", "mountPath": MOUNT_PATH, "readOnly": True},
+                    {"name": "tmp", "mountPath": "/tmp"},
+                ],
+            }
+        ],
+        "volumes": [
+            {"name": "program", "configMap": {"name": program_name(program.kind, sources), "items": paths}},
+            {"name": "tmp", "emptyDir": {"sizeLimit": "1Gi"}},
+        ],
+    }
+
+
+def program_name(kind: str, sources: Mapping[str, str]) -> str:
+    """Name of the ConfigMap; another program has another one, and so its jobs have."""
+    return f"{kind}-program-{digest(dict(sources))}"
+
+
+def _handling(environment: Environment) -> dict[str, str]:
+    """Argo CD runs it after each synchronisation, which is successful only then. Flux makes it anew where its bucket
+    is another one, which it could not change."""
+    if environment.delivery == "flux":
+        return {"kustomize.toolkit.fluxcd.io/force": "enabled"}
+    if environment.delivery != "argocd":
+        return {}
+    return {
+        "argocd.argoproj.io/hook": "PostSync",
+        "argocd.argoproj.io/hook-delete-policy": "BeforeHookCreation",
+    }

@@ -1,0 +1,212 @@
+"""What makes up an environment: folder of the tree to objects, and where an organisation adds or replaces some."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass, replace
+from itertools import groupby
+from typing import Any, Protocol
+
+from modelyard.findings import Finding
+from modelyard.manifests import check_objects
+from modelyard.objects.checks.jobs import bench_job, client_programs, smoke_job
+from modelyard.objects.delivery.addons import addons
+from modelyard.objects.delivery.applications import applications
+from modelyard.objects.manifest import Manifest
+from modelyard.objects.monitoring.monitors import model_rules, platform_monitoring
+from modelyard.objects.patches import apply_patches
+from modelyard.objects.platform.shared import platform
+from modelyard.objects.serving.model import model_server
+from modelyard.objects.serving.weights import fetch_jobs
+from modelyard.objects.traffic.gateways import model_gateways
+from modelyard.objects.traffic.litellm import litellm_proxy
+from modelyard.planning import ModelPlan, Plan
+from modelyard.spec import Environment
+
+PLATFORM = "platform"
+MONITORING = "monitoring"
+ADDONS = "addons"
+APPLICATIONS = "argocd"
+
+WEIGHTS = "models/_weights"
+"""Folder of the fetch jobs: beside the models, and no model has such a name."""
+
+LITELLM = "models/_litellm"
+"""Folder of the proxy in front of all models."""
+
+PROGRAMS = "checks/_programs"
+"""Folder of what the jobs of all models run."""
+
+Folders = dict[str, list[Manifest]]
+
+
+class ChartLike(Protocol):
+    """A chart of cdk8s, as far as it is asked here."""
+
+    def to_json(self) -> list[Any]: ...
+
+
+Part = Iterable[Manifest] | ChartLike
+"""Objects as plain data, or a cdk8s chart of them."""
+
+
+class RenderError(Exception):
+    """Rendered objects break a rule; `findings` say which."""
+
+    def __init__(self, findings: list[Finding]) -> None:
+        super().__init__("\n".join(str(finding) for finding in findings))
+        self.findings = findings
+
+
+@dataclass(frozen=True)
+class Composition:
+    """The objects of an environment by folder, before patches and rules; a hook may change them."""
+
+    plan: Plan
+    folders: Folders
+    """Folder below the environment's root, such as `platform` or `models/NAME`, to its objects."""
+
+    @property
+    def environment(self) -> Environment:
+        return self.plan.environment
+
+    def add(self, folder: str, part: Part) -> None:
+        """Add the objects of `part` to `folder`, which need not be there yet."""
+        self.folders.setdefault(folder, []).extend(_objects(part))
+
+    def replace(self, folder: str, part: Part) -> None:
+        """Let `folder` hold the objects of `part` alone.
+
+        Raises:
+            KeyError: nothing is in `folder` that could be replaced.
+        """
+        if folder not in self.folders:
+            raise KeyError(f"no folder {folder}; there are {', '.join(sorted(self.folders))}")
+        self.folders[folder] = _objects(part)
+
+
+Hook = Callable[[Composition], None]
+"""What an organisation does to a composition: `compose` of its `charts`."""
+
+
+def environment_objects(plan: Plan, hook: Hook | None = None) -> Folders:
+    """Folder below the environment's root to its objects: ours, after `hook`, with the models' patches.
+
+    Raises:
+        RenderError: a patch names a kind that its model does not render.
+    """
+    composition = Composition(plan, default_objects(plan))
+    if hook is not None:
+        hook(composition)
+    return _patched(plan, composition.folders)
+
+
+def checked_objects(plan: Plan, hook: Hook | None = None) -> Folders:
+    """As `environment_objects`, and every object keeps the rules.
+
+    Raises:
+        RenderError: an object, most likely a patched one, breaks a rule.
+    """
+    folders = environment_objects(plan, hook)
+    if findings := check_objects(item for objects in folders.values() for item in objects):
+        raise RenderError(findings)
+    return folders
+
+
+def default_objects(plan: Plan) -> Folders:
+    """What Modelyard composes by itself."""
+    environment = plan.environment
+    folders = {PLATFORM: [*platform(plan), *_gateways(environment)]}
+    if environment.monitoring.enabled:
+        folders[MONITORING] = [*platform_monitoring(plan)]
+    if environment.delivery != "none":
+        folders[ADDONS] = [*addons(plan)]
+    if environment.git:
+        folders[APPLICATIONS] = [*applications(environment, environment.git)]
+    if jobs := [*fetch_jobs(plan.models, environment)]:
+        folders[WEIGHTS] = jobs
+    if environment.litellm:
+        folders[LITELLM] = [*litellm_proxy(plan.models, environment, environment.litellm)]
+    for name, members in by_model(plan):
+        folders[f"models/{name}"] = [item for each in members for item in model_objects(each, environment)]
+        if jobs := [*_checks(members, environment)]:
+            folders[f"checks/{name}"] = jobs
+    if any(folder.startswith("checks/") for folder in folders):
+        folders[PROGRAMS] = [*client_programs(environment)]
+    return folders
+
+
+def by_model(plan: Plan) -> Iterator[tuple[str, list[ModelPlan]]]:
+    """Name of a model to its plans: two where prefill and decode are apart."""
+    for name, plans in groupby(plan.models, key=lambda planned: planned.model.name):
+        yield name, list(plans)
+
+
+def model_objects(plan: ModelPlan, environment: Environment) -> Iterator[Manifest]:
+    """The server of one model, and its rules where somebody watches."""
+    yield from model_server(plan, environment)
+    if environment.monitoring.enabled and not plan.model.batch:
+        yield model_rules(plan, environment)
+
+
+def _checks(members: Sequence[ModelPlan], environment: Environment) -> Iterator[Manifest]:
+    """A model without a replica answers nobody until somebody asks for more; a batch never does."""
+    [answering] = [planned for planned in members if planned.role != "prefill"]
+    if not answering.model.replicas.min or answering.model.batch:
+        return
+    if environment.checks.smoke:
+        yield smoke_job(answering, environment)
+    if environment.checks.bench:
+        yield bench_job(answering, environment)
+
+
+def _gateways(environment: Environment) -> Iterator[Manifest]:
+    if environment.gateways.internal or environment.gateways.public:
+        yield from model_gateways(environment)
+
+
+def _objects(part: Part) -> list[Manifest]:
+    return [dict(item) for item in (part if isinstance(part, Iterable) else part.to_json())]
+
+
+class UnusableObject(ValueError):
+    """Something that a hook left in a folder cannot be written as an object's file."""
+
+
+def check_usable(folders: Folders) -> None:
+    """Every object has a file of its own.
+
+    Raises:
+        UnusableObject: one has no name, or the file of another one.
+    """
+    for folder, objects in folders.items():
+        seen = set()
+        for item in objects:
+            metadata = item.get("metadata")
+            name = metadata.get("name") if isinstance(metadata, dict) else None
+            stated = {"apiVersion": item.get("apiVersion"), "kind": item.get("kind"), "metadata.name": name}
+            if missing := [
+                field for field, value in stated.items() if not isinstance(value, str) or not value
+            ]:
+                raise UnusableObject(
+                    f"{folder}: {stated['kind'] or 'an object'} {name or ''} has no {', '.join(missing)}"
+                )
+            if (key := f"{stated['kind']} {name}") in seen:
+                raise UnusableObject(f"{folder}: {key} is there twice; use `replace`, or another name")
+            seen.add(key)
+
+
+def _patched(plan: Plan, folders: Folders) -> Folders:
+    findings = []
+    result = dict(folders)
+    for name, members in by_model(plan):
+        folder = f"models/{name}"
+        if patches := members[0].model.patches:
+            try:
+                result[folder] = apply_patches(result.get(folder, []), patches)
+            except LookupError as error:
+                problem = Finding("K8S001", str(error), "name one of these kinds", subject=name)
+                findings.append(replace(problem, field=("patches",)))
+    if findings:
+        raise RenderError(findings)
+    return result

@@ -1,0 +1,1 @@
+"""What the platform stands on, as Flux or Argo CD installs it."""

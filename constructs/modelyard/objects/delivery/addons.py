@@ -1,0 +1,250 @@
+"""Chart of the Helm releases that the platform stands on, at the versions of `modelyard.releases`."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any, Literal
+
+from modelyard.engines import metrics_of_exporter
+from modelyard.hardware import accelerator_of
+from modelyard.objects.delivery.argocd import argo_server
+from modelyard.objects.delivery.git_addon import git_addon
+from modelyard.objects.delivery.helm_addon import helm_addon
+from modelyard.objects.labels import platform_labels
+from modelyard.objects.manifest import Manifest, manifest
+from modelyard.objects.monitoring.monitors import DCGM_NAMESPACE
+from modelyard.objects.platform.accelerator_pool import stated_prices
+from modelyard.planning import Plan
+from modelyard.planning.identity import METRICS_ACCOUNT, METRICS_VARIABLE
+from modelyard.releases import chart, definitions
+from modelyard.spec import Environment
+
+
+def addons(plan: Plan) -> Iterator[Manifest]:
+    """Karpenter, device plugins, External Secrets, and Prometheus and KEDA where models use them."""
+    environment = plan.environment
+    autoscaling = any(model.model.autoscaled for model in plan.models)
+    if not environment.cluster.auto_mode:
+        yield from _karpenter(environment)
+        yield from _device_plugins(environment)
+    if environment.secrets:
+        yield _namespace("external-secrets", "restricted")
+        yield from _addon(
+            environment,
+            "external-secrets",
+            namespace="external-secrets",
+            values={"serviceAccount": {"name": "external-secrets"}},
+        )
+    if environment.monitoring.enabled and environment.monitoring.install:
+        yield from _prometheus(environment)
+    if environment.monitoring.enabled:
+        yield from _gpu_metrics(environment)
+    if autoscaling:
+        yield _namespace("keda", "restricted")
+        yield from _addon(
+            environment,
+            "keda",
+            namespace="keda",
+            values={"prometheus": {"operator": {"enabled": True}}},
+        )
+
+    if any(model.serving.nodes > 1 for model in plan.models):
+        yield from _groups(environment)
+    if any(model.role != "both" for model in plan.models):
+        yield from _definitions(environment, "gateway-api-inference-extension")
+    if environment.gateways.internal or environment.gateways.public:
+        yield from _gateways(environment)
+
+
+def _groups(environment: Environment) -> Iterator[Manifest]:
+    """Replicas of several nodes: their controller, and the fabric between them."""
+    yield _namespace("lws-system", "restricted")
+    yield from _addon(environment, "lws", namespace="lws-system")
+    fabric = [name for name, pool in environment.pools.items() if pool.fabric == "efa"]
+    taints = sorted({accelerator_of(environment.pools[n].accelerator).taint for n in fabric})
+    yield from _addon(
+        environment,
+        "aws-efa-k8s-device-plugin",
+        namespace="kube-system",
+        values={
+            "affinity": _on_pools(fabric),
+            "tolerations": [{"key": t, "operator": "Exists", "effect": "NoSchedule"} for t in taints],
+        },
+    )
+
+
+def _gateways(environment: Environment) -> Iterator[Manifest]:
+    """Gateway API, and Istio as its controller; no mesh: pods get no sidecars."""
+    yield from _definitions(environment, "gateway-api")
+    yield _namespace("istio-system", "restricted")
+    yield from _addon(environment, "base", namespace="istio-system")
+    yield from _addon(environment, "istiod", namespace="istio-system", after=("base",))
+
+
+def _definitions(environment: Environment, project: str) -> Iterator[Manifest]:
+    release = definitions(project)
+    yield from git_addon(
+        engine=_engine(environment),
+        name=project,
+        url=release.url,
+        tag=release.tag,
+        path=release.path,
+        server=argo_server(environment),
+    )
+
+
+def _karpenter(environment: Environment) -> Iterator[Manifest]:
+    cluster = environment.cluster_name
+    # Helm never upgrades definitions that a chart carries in crds/, so they are a release of their own.
+    yield from _addon(environment, "karpenter-crd", namespace="kube-system")
+    yield from _addon(
+        environment,
+        "karpenter",
+        namespace="kube-system",
+        values={
+            "settings": {
+                "clusterName": cluster,
+                "interruptionQueue": cluster,
+                "enableZonalShift": environment.cluster.zonal_shift,
+                "featureGates": {
+                    "nodeRepair": environment.cluster.node_repair,
+                    "nodeOverlay": bool(stated_prices(environment)),
+                    "staticCapacity": any(pool.nodes for pool in environment.pools.values()),
+                },
+            },
+            "serviceAccount": {"name": "karpenter"},
+            "controller": {
+                "resources": {"requests": {"cpu": "500m", "memory": "1Gi"}, "limits": {"memory": "1Gi"}}
+            },
+        },
+        after=("karpenter-crd",),
+        definitions=False,
+    )
+
+
+def _device_plugins(environment: Environment) -> Iterator[Manifest]:
+    pools = environment.pools
+    vendors = {name: accelerator_of(pool.accelerator).vendor for name, pool in pools.items()}
+    # Bottlerocket's NVIDIA image brings its own plugin; two would both register the GPUs.
+    nvidia = [n for n, pool in pools.items() if vendors[n] == "nvidia" and pool.ami.startswith("al2023")]
+    if nvidia:
+        yield from _addon(
+            environment,
+            "nvidia-device-plugin",
+            namespace="kube-system",
+            values={
+                "affinity": _on_pools(nvidia),
+                "tolerations": [{"key": "nvidia.com/gpu", "operator": "Exists", "effect": "NoSchedule"}],
+            },
+        )
+    if "aws" in vendors.values():
+        yield from _addon(
+            environment,
+            "neuron-helm-chart",
+            namespace="kube-system",
+            values={"npd": {"enabled": False}},
+        )
+
+
+def _gpu_metrics(environment: Environment) -> Iterator[Manifest]:
+    pools = environment.pools
+    nvidia = {n: accelerator_of(p.accelerator) for n, p in pools.items()}
+    nvidia = {name: found for name, found in nvidia.items() if found.vendor == "nvidia"}
+    if not nvidia:
+        return
+    yield _namespace(DCGM_NAMESPACE, "privileged")  # the exporter reads devices as root
+    taints = sorted({found.taint for found in nvidia.values()})
+    yield from _addon(
+        environment,
+        "dcgm-exporter",
+        namespace=DCGM_NAMESPACE,
+        values={
+            "affinity": _on_pools(list(nvidia)),
+            "tolerations": [{"key": t, "operator": "Exists", "effect": "NoSchedule"} for t in taints],
+            # The PodMonitor is ours: Prometheus' definitions may not be there when this is installed.
+            "serviceMonitor": {"enabled": False},
+            "customMetrics": dcgm_counters(),
+        },
+    )
+
+
+def _prometheus(environment: Environment) -> Iterator[Manifest]:
+    namespace = environment.monitoring.namespace
+    yield _namespace(namespace, "privileged")  # node-exporter reads the host
+    yield from _addon(
+        environment,
+        "kube-prometheus-stack",
+        namespace=namespace,
+        values={
+            "prometheus": {
+                "serviceAccount": {"name": METRICS_ACCOUNT},
+                "prometheusSpec": {
+                    "serviceMonitorSelectorNilUsesHelmValues": True,
+                    "retention": "15d",
+                    **(
+                        {"remoteWrite": [_managed_workspace(environment)]}
+                        if environment.monitoring.managed
+                        else {}
+                    ),
+                },
+            }
+        },
+    )
+
+
+def _managed_workspace(environment: Environment) -> dict[str, Any]:
+    return {
+        "url": "${" + METRICS_VARIABLE + "}api/v1/remote_write",
+        "sigv4": {"region": environment.region},
+        # Samples wait in memory while AWS throttles; these are the figures of AWS' own guide.
+        "queueConfig": {"maxSamplesPerSend": 1000, "maxShards": 200, "capacity": 2500},
+    }
+
+
+def _namespace(name: str, level: str) -> Manifest:
+    return manifest(
+        api_version="v1",
+        kind="Namespace",
+        name=name,
+        labels={**platform_labels("namespace"), "pod-security.kubernetes.io/enforce": level},
+    )
+
+
+def _addon(
+    environment: Environment,
+    name: str,
+    *,
+    namespace: str,
+    values: dict[str, Any] | None = None,
+    after: tuple[str, ...] = (),
+    definitions: bool = True,
+) -> Iterator[Manifest]:
+    release = chart(name)
+    yield from helm_addon(
+        engine=_engine(environment),
+        name=name,
+        namespace=namespace,
+        repository=release.repository,
+        chart=name,
+        version=release.version,
+        values=values or {},
+        after=after,
+        definitions=definitions,
+        server=argo_server(environment),
+    )
+
+
+def _engine(environment: Environment) -> Literal["flux", "argocd"]:
+    return "argocd" if environment.delivery == "argocd" else "flux"
+
+
+def _on_pools(names: list[str]) -> dict[str, Any]:
+    expression = {"key": "karpenter.sh/nodepool", "operator": "In", "values": sorted(names)}
+    terms = {"nodeSelectorTerms": [{"matchExpressions": [expression]}]}
+    return {"nodeAffinity": {"requiredDuringSchedulingIgnoredDuringExecution": terms}}
+
+
+def dcgm_counters() -> str:
+    """The exporter's list of counters: those of the metric table, so that what rules ask for is collected."""
+    families = metrics_of_exporter("dcgm-exporter").families.values()
+    return "".join(f"{metric.name}, {metric.type}, {metric.help}\n" for metric in families)

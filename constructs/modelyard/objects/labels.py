@@ -1,0 +1,77 @@
+"""Labels: the recommended Kubernetes ones, and which of them may select."""
+
+from __future__ import annotations
+
+from modelyard.planning import ModelPlan
+
+PART_OF = "modelyard"
+_VENDOR = "modelyard.dev"
+TEAM = f"{_VENDOR}/team"
+ROLE = "llm-d.ai/role"
+"""Label by which the endpoint picker tells prefill and decode replicas apart."""
+
+
+def selector_labels(model: str) -> dict[str, str]:
+    """Labels that selectors use. A Deployment's selector is immutable, so these never change for a model."""
+    return {"app.kubernetes.io/name": "model-server", "app.kubernetes.io/instance": model}
+
+
+def pool_labels(model: str) -> dict[str, str]:
+    """Labels that prefill and decode replicas of a model have in common."""
+    return {f"{_VENDOR}/model": model, f"{_VENDOR}/pool-member": "true"}
+
+
+def model_labels(plan: ModelPlan, environment: str, *, component: str = "server") -> dict[str, str]:
+    """All labels of a model's objects."""
+    labels = {
+        **(
+            selector_labels(plan.name) if component == "server" else {"app.kubernetes.io/instance": plan.name}
+        ),
+        "app.kubernetes.io/component": component,
+        "app.kubernetes.io/part-of": PART_OF,
+        "app.kubernetes.io/managed-by": PART_OF,
+        "app.kubernetes.io/version": plan.serving.release.version,
+        f"{_VENDOR}/model": plan.model.name,
+        f"{_VENDOR}/env": environment,
+    }
+    if component != "server":
+        labels["app.kubernetes.io/name"] = component
+    if owner := plan.model.owner:
+        labels[TEAM] = owner.team
+        if owner.cost_center:
+            labels[f"{_VENDOR}/cost-center"] = owner.cost_center
+    return labels
+
+
+def cost_labels(plan: ModelPlan, environment: str) -> dict[str, str]:
+    """Labels of a model's pods by which OpenCost and Kubecost group costs unless they are told otherwise
+    (Kubecost, default label mapping: environment, product, team, department)."""
+    owner = plan.model.owner
+    labels = {"env": environment, "app": plan.name}
+    if owner:
+        labels["team"] = owner.team
+        if owner.cost_center:
+            labels["department"] = owner.cost_center
+    return labels
+
+
+def platform_labels(component: str) -> dict[str, str]:
+    """Labels of what all models share."""
+    return {
+        "app.kubernetes.io/component": component,
+        "app.kubernetes.io/part-of": PART_OF,
+        "app.kubernetes.io/managed-by": PART_OF,
+    }
+
+
+def model_annotations(plan: ModelPlan) -> dict[str, str]:
+    """What does not fit into labels: the whole id, the revision, a contact."""
+    annotations = {
+        f"{_VENDOR}/model-uri": plan.model.model.uri,
+        f"{_VENDOR}/model-revision": plan.model.model.revision,
+    }
+    if plan.model.description:
+        annotations[f"{_VENDOR}/description"] = plan.model.description
+    if plan.model.owner and plan.model.owner.contact:
+        annotations[f"{_VENDOR}/contact"] = plan.model.owner.contact
+    return annotations

@@ -1,0 +1,32 @@
+"""One Kubernetes object as plain data."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+Manifest = dict[str, Any]
+
+
+def manifest(
+    *,
+    api_version: str,
+    kind: str,
+    name: str,
+    namespace: str | None = None,
+    labels: Mapping[str, str] | None = None,
+    annotations: Mapping[str, str] | None = None,
+    **body: Any,
+) -> Manifest:
+    """An object; `body` holds its further top-level fields, such as `spec`, with Kubernetes' own names.
+
+    Names are explicit: other objects, and people, refer to them.
+    """
+    metadata = {
+        "name": name,
+        "namespace": namespace,
+        "labels": dict(labels or {}),
+        "annotations": dict(annotations or {}),
+    }
+    stated = {key: value for key, value in metadata.items() if value}
+    return {"apiVersion": api_version, "kind": kind, "metadata": stated, **body}

@@ -1,0 +1,178 @@
+"""What watches models and the platform: rules, dashboards, and the monitors of everybody whom the queries ask."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any
+
+from modelyard.hardware import accelerator_of
+from modelyard.objects.labels import model_labels, platform_labels
+from modelyard.objects.manifest import Manifest, manifest
+from modelyard.observability import RuleGroup, model_groups, platform_groups
+from modelyard.observability.dashboards import dashboards
+from modelyard.planning import ModelPlan, Plan
+from modelyard.spec import Environment
+
+# Exporters that read devices run as root; each has a namespace of its own for it.
+DCGM_NAMESPACE = "dcgm-exporter"
+_NEURON_NAMESPACE = "neuron-monitor"
+
+# Neuron's image of 2026-10; the command is the one of its DaemonSet.
+_NEURON_MONITOR = "public.ecr.aws/neuron/neuron-monitor:1.10.0"
+_NEURON_PORT = 8000
+# Without this the pod that holds a GPU would be replaced by the exporter's own.
+_THEIR_LABELS = {"honorLabels": True}
+
+
+def model_rules(plan: ModelPlan, environment: Environment) -> Manifest:
+    """The PrometheusRule of one model."""
+    labels = model_labels(plan, environment.name, component="rules")
+    return _rules(
+        name=plan.name,
+        namespace=environment.namespace,
+        labels=labels,
+        groups=model_groups(plan, environment.namespace),
+        environment=environment,
+    )
+
+
+def platform_monitoring(plan: Plan) -> Iterator[Manifest]:
+    """Rules, dashboards and PodMonitors of what the models of an environment share."""
+    environment = plan.environment
+    monitoring = environment.monitoring
+    yield _rules(
+        name="modelyard-platform",
+        namespace=monitoring.namespace,
+        labels=platform_labels("rules"),
+        groups=platform_groups(plan),
+        environment=environment,
+    )
+    for name, text in dashboards(plan).items():
+        yield manifest(
+            api_version="v1",
+            kind="ConfigMap",
+            name=f"dashboard-{name}",
+            namespace=monitoring.namespace,
+            labels={**platform_labels("dashboard"), "grafana_dashboard": "1"},
+            data={f"modelyard-{environment.name}-{name}.json": text},
+        )
+    vendors = {accelerator_of(pool.accelerator).vendor for pool in environment.pools.values()}
+    yield _pod_monitor(environment, "karpenter", "kube-system", {"app.kubernetes.io/name": "karpenter"}, 8080)
+    if any(model.model.autoscaled for model in plan.models):
+        yield _pod_monitor(
+            environment,
+            "keda-operator",
+            "keda",
+            {"app.kubernetes.io/name": "keda-operator"},
+            8080,
+            _THEIR_LABELS,
+        )
+    if "nvidia" in vendors:
+        selector = {"app.kubernetes.io/name": "dcgm-exporter"}
+        yield _pod_monitor(environment, "dcgm-exporter", DCGM_NAMESPACE, selector, 9400, _THEIR_LABELS)
+    if "aws" in vendors:
+        yield from _neuron_monitor(environment)
+
+
+def _pod_monitor(
+    environment: Environment,
+    name: str,
+    namespace: str,
+    selector: Mapping[str, str],
+    port: int,
+    endpoint: Mapping[str, Any] | None = None,
+) -> Manifest:
+    monitoring = environment.monitoring
+    return manifest(
+        api_version="monitoring.coreos.com/v1",
+        kind="PodMonitor",
+        name=name,
+        namespace=monitoring.namespace,
+        labels={**platform_labels("monitor"), **monitoring.labels},
+        spec={
+            "selector": {"matchLabels": dict(selector)},
+            "namespaceSelector": {"matchNames": [namespace]},
+            "podMetricsEndpoints": [{"portNumber": port, "path": "/metrics", **(endpoint or {})}],
+        },
+    )
+
+
+def _neuron_monitor(environment: Environment) -> Iterator[Manifest]:
+    """AWS publishes it as a manifest, in none of its charts."""
+    pools = [
+        (name, accelerator_of(pool.accelerator))
+        for name, pool in environment.pools.items()
+        if accelerator_of(pool.accelerator).vendor == "aws"
+    ]
+    selector = {"app.kubernetes.io/name": "neuron-monitor"}
+    nodes = {
+        "key": "karpenter.sh/nodepool",
+        "operator": "In",
+        "values": sorted(name for name, _ in pools),
+    }
+    taints = sorted({accelerator.taint for _, accelerator in pools})
+    yield manifest(
+        api_version="v1",
+        kind="Namespace",
+        name=_NEURON_NAMESPACE,
+        labels={**platform_labels("namespace"), "pod-security.kubernetes.io/enforce": "privileged"},
+    )
+    yield manifest(
+        api_version="apps/v1",
+        kind="DaemonSet",
+        name="neuron-monitor",
+        namespace=_NEURON_NAMESPACE,
+        labels={**platform_labels("exporter"), **selector},
+        spec={
+            "selector": {"matchLabels": selector},
+            "template": {
+                "metadata": {"labels": {**platform_labels("exporter"), **selector}},
+                "spec": {
+                    "automountServiceAccountToken": False,
+                    "enableServiceLinks": False,
+                    "affinity": _required_nodes(nodes),
+                    "tolerations": [
+                        {"key": taint, "operator": "Exists", "effect": "NoSchedule"} for taint in taints
+                    ],
+                    "containers": [_neuron_container()],
+                },
+            },
+        },
+    )
+    yield _pod_monitor(environment, "neuron-monitor", _NEURON_NAMESPACE, selector, _NEURON_PORT)
+
+
+def _neuron_container() -> dict[str, Any]:
+    script = f"neuron-monitor | neuron-monitor-prometheus.py --port {_NEURON_PORT}"
+    return {
+        "name": "neuron-monitor",
+        "image": _NEURON_MONITOR,
+        "command": ["/bin/sh", "-c", script],
+        "ports": [{"name": "metrics", "containerPort": _NEURON_PORT}],
+        "resources": {"requests": {"cpu": "100m", "memory": "128Mi"}, "limits": {"memory": "256Mi"}},
+        "securityContext": {"privileged": True},  # it opens every /dev/neuron* of the node
+    }
+
+
+def _required_nodes(expression: Mapping[str, Any]) -> dict[str, Any]:
+    terms = {"nodeSelectorTerms": [{"matchExpressions": [dict(expression)]}]}
+    return {"nodeAffinity": {"requiredDuringSchedulingIgnoredDuringExecution": terms}}
+
+
+def _rules(
+    *,
+    name: str,
+    namespace: str,
+    labels: Mapping[str, str],
+    groups: Sequence[RuleGroup],
+    environment: Environment,
+) -> Manifest:
+    monitoring = environment.monitoring
+    return manifest(
+        api_version="monitoring.coreos.com/v1",
+        kind="PrometheusRule",
+        name=name,
+        namespace=namespace,
+        labels={**labels, **monitoring.labels},
+        spec={"groups": [group.document(monitoring.runbooks) for group in groups]},
+    )

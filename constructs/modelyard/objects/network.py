@@ -1,0 +1,171 @@
+"""Who reaches a model server, and whom it reaches: nobody, since its weights are there."""
+
+from __future__ import annotations
+
+from typing import Any
+from urllib.parse import urlsplit
+
+from modelyard.objects.labels import pool_labels, selector_labels
+from modelyard.objects.pods.ports import PORT_NAME
+from modelyard.planning import ModelPlan
+from modelyard.spec import Environment
+
+ENDPOINT_CHECK = "endpoint-check"
+"""Component label of the jobs that ask a model."""
+
+# The label that Kubernetes itself puts on every namespace, and LeaderWorkerSet on every pod of a set.
+_NAMESPACE_NAME = "kubernetes.io/metadata.name"
+_SET_NAME = "leaderworkerset.sigs.k8s.io/name"
+# Where EKS Pod Identity hands out credentials (EKS user guide, pod-id-agent-setup).
+_POD_IDENTITY = "169.254.170.23/32"
+# The tenth address of the two ranges of which EKS takes the Services' (EKS API, KubernetesNetworkConfigRequest): in Auto
+# Mode there is no pod that a policy could name (EKS user guide, auto-networking; aws/containers-roadmap#2552).
+_DNS_ADDRESSES = ("10.100.0.10/32", "172.20.0.10/32")
+
+GATEWAYS = "model-gateways"
+"""Namespace of the gateways and of their certificates."""
+LITELLM = {"app.kubernetes.io/name": "litellm", "app.kubernetes.io/instance": "litellm"}
+"""Labels of the LiteLLM proxy's pods."""
+
+ANSWERING = {"key": "app.kubernetes.io/name", "operator": "In", "values": ["model-server", "router"]}
+"""Match expression for the pods of all models that answer requests."""
+
+
+def server_policy(plan: ModelPlan, environment: Environment) -> dict[str, Any]:
+    """`spec` of the server's NetworkPolicy: callers and Prometheus in, name resolution out; and whatever pods of one
+    replica, or of the two halves of a disaggregated model, have to say to each other."""
+    namespace = environment.namespace
+    callers = callers_of(plan, environment)
+    if plan.role != "both":  # the router calls, and hands out what the picker reads of the replicas
+        callers = [*_monitoring(environment), pods_of(namespace, router_labels(plan))]
+    together = _together(plan, namespace)
+    egress = [name_resolution(environment), *({"to": [peer]} for peer in together)]
+    if plan.traced and environment.monitoring.otlp_endpoint:
+        egress.append(_collector(environment.monitoring.otlp_endpoint))
+    if plan.model.cache_strategy == "s3-stream":  # S3 has no fixed addresses
+        egress += [{"ports": [{"port": 443, "protocol": "TCP"}]}, _credentials()]
+    return {
+        "podSelector": {"matchLabels": _all_pods(plan)},
+        "policyTypes": ["Ingress", "Egress"],
+        "ingress": [
+            {"from": callers, "ports": [{"port": PORT_NAME, "protocol": "TCP"}]},
+            *({"from": [peer]} for peer in together),
+        ],
+        "egress": egress,
+    }
+
+
+def _all_pods(plan: ModelPlan) -> dict[str, str]:
+    """The server's pods, workers included."""
+    return {_SET_NAME: plan.name} if plan.serving.nodes > 1 else selector_labels(plan.name)
+
+
+def _together(plan: ModelPlan, namespace: str) -> list[dict[str, Any]]:
+    """Pods that exchange activations or KV blocks, on ports that they agree on at run time."""
+    peers = []
+    if plan.serving.nodes > 1:
+        peers.append(pods_of(namespace, {_SET_NAME: plan.name}))
+    if plan.role != "both":
+        peers.append(pods_of(namespace, pool_labels(plan.model.name)))
+    return peers
+
+
+def router_policy(plan: ModelPlan, environment: Environment) -> dict[str, Any]:
+    """`spec` of the NetworkPolicy of a disaggregated model's router."""
+    replicas = pods_of(environment.namespace, pool_labels(plan.model.name))
+    return {
+        "podSelector": {"matchLabels": router_labels(plan)},
+        "policyTypes": ["Ingress", "Egress"],
+        "ingress": [
+            {
+                "from": callers_of(plan, environment),
+                "ports": [{"port": PORT_NAME, "protocol": "TCP"}, {"port": "metrics", "protocol": "TCP"}],
+            }
+        ],
+        "egress": [
+            name_resolution(environment),
+            {"to": [replicas], "ports": [{"port": PORT_NAME, "protocol": "TCP"}]},
+            # The API server, whose address a policy cannot name, tells of pods that come and go.
+            {"ports": [{"port": 443, "protocol": "TCP"}]},
+        ],
+    }
+
+
+def router_labels(plan: ModelPlan) -> dict[str, str]:
+    """Labels that select the router's pods."""
+    return {"app.kubernetes.io/name": "router", "app.kubernetes.io/instance": plan.model.name}
+
+
+def callers_of(plan: ModelPlan, environment: Environment) -> list[dict[str, Any]]:
+    """Pods that the model file lets in, and Prometheus."""
+    clients = [pods_of(client.namespace, client.pod_labels) for client in plan.model.access.allow_from]
+    own = clients or [pods_of(environment.namespace, {})]
+    ways_in = [] if plan.model.access.exposure == "cluster" else [gateway_pods(plan.model.access.exposure)]
+    proxy = [pods_of(environment.namespace, LITELLM)] if environment.litellm and clients else []
+    asking = environment.checks.enabled and clients  # the whole namespace may ask otherwise
+    checks = [pods_of(environment.namespace, check_labels(plan.model.name))] if asking else []
+    return [*own, *proxy, *checks, *ways_in, *_monitoring(environment)]
+
+
+def _monitoring(environment: Environment) -> list[dict[str, Any]]:
+    monitoring = environment.monitoring
+    return [pods_of(monitoring.namespace, {})] if monitoring.enabled else []
+
+
+def _collector(endpoint: str) -> dict[str, Any]:
+    """An egress rule to `http://SERVICE.NAMESPACE:PORT`; a policy sees the pod's port, which is the Service's for OTLP."""
+    address = urlsplit(endpoint)
+    namespace = (address.hostname or "").split(".")[1]
+    return {"to": [pods_of(namespace, {})], "ports": [{"port": address.port, "protocol": "TCP"}]}
+
+
+def gateway_pods(name: str) -> dict[str, Any]:
+    """The proxies of a Gateway; the label is Gateway API's (GEP-1762)."""
+    return pods_of(GATEWAYS, {"gateway.networking.k8s.io/gateway-name": name})
+
+
+def check_labels(model: str) -> dict[str, str]:
+    """Labels that select the jobs which ask `model`."""
+    return {"app.kubernetes.io/component": ENDPOINT_CHECK, "app.kubernetes.io/instance": model}
+
+
+def check_egress(environment: Environment) -> list[dict[str, Any]]:
+    """Egress of those jobs: names, the package index, which has no fixed address, and the models beside them; where they
+    report, also S3, which has no fixed address either, and the credentials for it."""
+    return [
+        name_resolution(environment),
+        {"ports": [{"port": 443, "protocol": "TCP"}]},
+        to_models(),
+        *([_credentials()] if environment.reports_checks else []),
+    ]
+
+
+def _credentials() -> dict[str, Any]:
+    """An egress rule to the agent of EKS Pod Identity."""
+    return {"to": [{"ipBlock": {"cidr": _POD_IDENTITY}}], "ports": [{"port": 80, "protocol": "TCP"}]}
+
+
+def to_models() -> dict[str, Any]:
+    """An egress rule to whatever answers for a model in the same namespace."""
+    return {
+        "to": [{"podSelector": {"matchExpressions": [ANSWERING]}}],
+        "ports": [{"port": PORT_NAME, "protocol": "TCP"}],
+    }
+
+
+def name_resolution(environment: Environment) -> dict[str, Any]:
+    """An egress rule to the cluster's DNS: its pods, or where EKS Auto Mode runs it on the nodes, the Service's address."""
+    peers = (
+        [{"ipBlock": {"cidr": address}} for address in _DNS_ADDRESSES]
+        if environment.cluster.auto_mode
+        else [pods_of("kube-system", {"k8s-app": "kube-dns"})]
+    )
+    return {"to": peers, "ports": [{"port": 53, "protocol": "UDP"}, {"port": 53, "protocol": "TCP"}]}
+
+
+def pods_of(namespace: str, labels: dict[str, str]) -> dict[str, Any]:
+    """A peer of a NetworkPolicy: pods of `namespace`, all of them without `labels`."""
+    peer: dict[str, Any] = {"namespaceSelector": {"matchLabels": {_NAMESPACE_NAME: namespace}}}
+    if labels:
+        peer["podSelector"] = {"matchLabels": labels}
+    return peer

@@ -1,0 +1,137 @@
+"""A NodePool with its node class for one accelerator, and prices that nobody publishes."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+from modelyard.hardware import InstanceType, accelerator_of
+from modelyard.objects.labels import platform_labels
+from modelyard.objects.manifest import Manifest, manifest
+from modelyard.objects.platform.node_class import (
+    NodeClass,
+    lifetime,
+    node_class,
+    node_class_reference,
+    one_of,
+)
+from modelyard.planning.admission import candidates, priced_by, root_volume_gib, uses_local_disks
+from modelyard.planning.placement import launchable
+from modelyard.spec import Environment, Pool
+
+# Models take minutes to load: a node without pods stays this long, so that a rollout in place finds it again.
+_CONSOLIDATE_AFTER = "30m"
+
+# Where every warning counts, drifted nodes are replaced between 02:00 and 04:00 UTC alone.
+_NO_DRIFT = {"nodes": "0", "reasons": ["Drifted"], "schedule": "0 4 * * *", "duration": "22h"}
+
+
+def accelerator_pool(*, name: str, pool: Pool, environment: Environment) -> Iterator[Manifest]:
+    """Nodes for one accelerator: only the instance types that the plan knows, tainted, and never consolidated while
+    a model runs on them."""
+    types = launchable(pool, environment.region)
+    yield node_class(
+        name=name,
+        environment=environment,
+        settings=NodeClass(
+            ami=pool.ami,
+            volume_gib=root_volume_gib(pool),
+            zones=environment.pool_zones(pool),
+            fastest_volume=True,
+            parallel_pull=True,
+            local_disks=bool(types) and uses_local_disks(candidates(pool.accelerator, pool.instance_types)),
+            interfaces=_efa_interfaces(types) if pool.fabric == "efa" else (),
+            reservations=[reservation.id for reservation in pool.reservations],
+            placement_group=pool.placement_group,
+        ),
+    )
+    yield manifest(
+        api_version="karpenter.sh/v1",
+        kind="NodePool",
+        name=name,
+        labels=platform_labels("nodes"),
+        spec=_node_pool(name, pool, environment, types),
+    )
+
+
+def price_overlays(environment: Environment) -> Iterator[Manifest]:
+    """What pools say a type costs on demand, for types that Karpenter would never launch for want of a price."""
+    for instance_type, price in sorted(stated_prices(environment).items()):
+        name = f"price-{instance_type.replace('.', '-')}"
+        yield manifest(
+            api_version="karpenter.sh/v1alpha1",
+            kind="NodeOverlay",
+            name=name,
+            labels=platform_labels("nodes"),
+            spec={
+                "requirements": [one_of("node.kubernetes.io/instance-type", [instance_type])],
+                "price": f"{price:g}",
+            },
+        )
+
+
+def stated_prices(environment: Environment) -> dict[str, float]:
+    """Types without a public price to the US dollars an hour that a pool states."""
+    return {
+        instance_type: pool.prices[instance_type]["on-demand"]
+        for pool in environment.pools.values()
+        for instance_type in priced_by(pool, environment)
+    }
+
+
+def _efa_interfaces(types: list[InstanceType]) -> list[dict[str, Any]]:
+    """One interface with an address, and an EFA device without one on every network card: addresses stay for pods.
+
+    Without this Karpenter attaches every interface with addresses of its own (Karpenter, EC2NodeClass networkInterfaces;
+    EC2 user guide, EFA on p5: device 1 of every card). A type with one EFA device per card beside the primary interface
+    carries it on device 1 of card 0 and on device 0 of the others (p6-b200, same guide).
+    """
+    cards = min((t.efa_interfaces for t in types if t.efa_interfaces), default=0)
+    later = 0 if all(t.family.startswith("p6") for t in types) else 1
+    first = {"networkCardIndex": 0, "deviceIndex": 0, "interfaceType": "interface"}
+    return [
+        first,
+        *(
+            {
+                "networkCardIndex": card,
+                "deviceIndex": 1 if card == 0 else later,
+                "interfaceType": "efa-only",
+            }
+            for card in range(cards)
+        ),
+    ]
+
+
+def _node_pool(
+    name: str,
+    pool: Pool,
+    environment: Environment,
+    types: list[InstanceType],
+) -> dict[str, Any]:
+    accelerator = accelerator_of(pool.accelerator)
+    spec: dict[str, Any] = {
+        "template": {
+            "metadata": {
+                "labels": {"modelyard.dev/accelerator": pool.accelerator, "modelyard.dev/pool": name}
+            },
+            "spec": {
+                "nodeClassRef": node_class_reference(name, environment),
+                "requirements": [
+                    one_of("node.kubernetes.io/instance-type", sorted(instance.name for instance in types)),
+                    one_of("karpenter.sh/capacity-type", list(pool.capacity)),
+                    one_of("topology.kubernetes.io/zone", list(environment.pool_zones(pool))),
+                ],
+                "taints": [{"key": accelerator.taint, "value": "true", "effect": "NoSchedule"}],
+                **lifetime(environment, serves=True),
+            },
+        },
+        "disruption": {
+            "consolidationPolicy": "WhenEmpty",
+            "consolidateAfter": _CONSOLIDATE_AFTER,
+            "budgets": [{"nodes": "1"}, *([_NO_DRIFT] if environment.strict else [])],
+        },
+    }
+    if pool.nodes:
+        # One more while a drifted node is replaced; a static pool takes no other limit.
+        return {**spec, "replicas": pool.nodes, "limits": {"nodes": str(pool.nodes + 1)}}
+    return {**spec, "limits": {accelerator.resource: str(pool.limit)}}

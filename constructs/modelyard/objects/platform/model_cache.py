@@ -1,0 +1,110 @@
+"""The shared model cache as Kubernetes sees it: one file system, bound by name."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+from modelyard.objects.labels import platform_labels
+from modelyard.objects.manifest import Manifest, manifest
+from modelyard.planning.identity import cache_variable
+from modelyard.spec.storage import Cache
+
+CLAIM = "model-cache"
+MOUNT_PATH = "/models"
+_STORAGE_CLASS = "model-cache"
+
+
+def shared_model_cache(
+    *,
+    namespace: str,
+    cache: Cache,
+) -> Iterator[Manifest]:
+    """StorageClass, PersistentVolume and claim `model-cache`, readable and writable from every zone at once."""
+    labels = platform_labels("model-cache")
+    yield manifest(
+        api_version="storage.k8s.io/v1",
+        kind="StorageClass",
+        name=_STORAGE_CLASS,
+        labels=labels,
+        provisioner=volume_source(cache)[0]["driver"],
+        reclaimPolicy="Retain",
+        volumeBindingMode="Immediate",
+    )
+    yield from static_volume(
+        volume=f"model-cache-{namespace}",
+        claim=CLAIM,
+        namespace=namespace,
+        cache=cache,
+        labels=labels,
+        # Weights are expensive to fetch again: neither Flux nor Argo CD removes the claim.
+        annotations={
+            "argocd.argoproj.io/sync-options": "Prune=false",
+            "kustomize.toolkit.fluxcd.io/prune": "disabled",
+        },
+    )
+
+
+def static_volume(
+    *,
+    volume: str,
+    claim: str,
+    namespace: str,
+    cache: Cache,
+    labels: Mapping[str, str],
+    annotations: Mapping[str, str] | None = None,  # of the claim
+) -> Iterator[Manifest]:
+    """The cache's file system as a PersistentVolume, bound by name to a claim in `namespace`."""
+    csi, options = volume_source(cache)
+    storage = {"storage": f"{cache.size_gib}Gi"}
+    yield manifest(
+        api_version="v1",
+        kind="PersistentVolume",
+        name=volume,
+        labels=labels,
+        spec={
+            "accessModes": ["ReadWriteMany"],
+            "capacity": storage,
+            "claimRef": {"namespace": namespace, "name": claim},
+            "csi": csi,
+            "mountOptions": options,
+            "persistentVolumeReclaimPolicy": "Retain",
+            "storageClassName": _STORAGE_CLASS,
+            "volumeMode": "Filesystem",
+        },
+    )
+    yield manifest(
+        api_version="v1",
+        kind="PersistentVolumeClaim",
+        name=claim,
+        namespace=namespace,
+        labels=labels,
+        annotations=annotations,
+        spec={
+            "accessModes": ["ReadWriteMany"],
+            "resources": {"requests": storage},
+            "storageClassName": _STORAGE_CLASS,
+            "volumeName": volume,
+        },
+    )
+
+
+def volume_source(cache: Cache) -> tuple[dict[str, Any], list[str]]:
+    """The CSI source of the cache's PersistentVolume, and its mount options. What exists only after the deploy stands
+    as `${NAME}`, which Flux fills in."""
+
+    def value(key: str) -> str:
+        return "${" + cache_variable(cache.file_system, key) + "}"
+
+    if cache.file_system == "lustre":
+        attributes = {"dnsname": value("dns-name"), "mountname": value("mount-name")}
+        return {
+            "driver": "fsx.csi.aws.com",
+            "volumeHandle": value("file-system-id"),
+            "volumeAttributes": attributes,
+        }, ["flock"]
+    file_system = cache.file_system_id or value("file-system-id")
+    handle = f"{file_system}::{cache.access_point_id or value('access-point-id')}"
+    if cache.file_system == "s3-files":
+        handle = f"s3files:{handle}"  # without the prefix the driver takes it for EFS
+    return {"driver": "efs.csi.aws.com", "volumeHandle": handle}, ["tls"]

@@ -1,0 +1,51 @@
+"""Priorities of models' pods; a team with a share of the accelerators has classes of its own, by which it is counted."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Final
+
+from modelyard.objects.labels import TEAM, platform_labels
+from modelyard.objects.manifest import Manifest, manifest
+from modelyard.planning import ModelPlan
+from modelyard.spec import Environment
+
+PRIORITY_CLASS: Final = "model-server"
+BATCH_PRIORITY: Final = "model-batch"
+
+
+def priority_class(plan: ModelPlan, environment: Environment) -> str:
+    """Name of the PriorityClass of a model's pods."""
+    name = BATCH_PRIORITY if plan.model.batch else PRIORITY_CLASS
+    owner = plan.model.owner
+    return f"{name}-{owner.team}" if owner and environment.share(owner.team) is not None else name
+
+
+def priority_names(team: str | None = None) -> tuple[str, str]:
+    """Names of the two classes: of servers, and of batch jobs."""
+    suffix = f"-{team}" if team else ""
+    return f"{PRIORITY_CLASS}{suffix}", f"{BATCH_PRIORITY}{suffix}"
+
+
+def model_priorities(team: str | None = None) -> Iterator[Manifest]:
+    """The two PriorityClasses of models; with `team` another two of the same values, which tell its pods from others'."""
+    of_team = f" of team {team}" if team else ""
+    served, batch = priority_names(team)
+    for name, value, policy, what in (
+        (
+            served,
+            100_000,
+            "PreemptLowerPriority",
+            f"Model servers{of_team}: after the cluster's own services",
+        ),
+        (batch, 1_000, "Never", f"Batch jobs{of_team}: give way to model servers"),
+    ):
+        yield manifest(
+            api_version="scheduling.k8s.io/v1",
+            kind="PriorityClass",
+            name=name,
+            labels={**platform_labels("priority"), **({TEAM: team} if team else {})},
+            description=what,
+            value=value,
+            preemptionPolicy=policy,
+        )

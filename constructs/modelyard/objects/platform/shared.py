@@ -1,0 +1,74 @@
+"""What all models of an environment share."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from modelyard.objects.labels import platform_labels
+from modelyard.objects.manifest import Manifest, manifest
+from modelyard.objects.network import GATEWAYS
+from modelyard.objects.platform.accelerator_pool import accelerator_pool, price_overlays
+from modelyard.objects.platform.enforced_policies import enforced_network_policies
+from modelyard.objects.platform.general_pool import general_pool
+from modelyard.objects.platform.lustre_owner import lustre_owner
+from modelyard.objects.platform.model_cache import shared_model_cache
+from modelyard.objects.platform.namespace import model_namespace
+from modelyard.objects.platform.secrets import synchronized_secrets
+from modelyard.objects.platform.team_namespace import team_namespace
+from modelyard.objects.platform.team_share import team_share
+from modelyard.planning import Plan
+from modelyard.planning.identity import CHECKS_ACCOUNT, WEIGHTS_READER
+from modelyard.planning.team_checks import rollout_room
+
+
+def platform(plan: Plan) -> Iterator[Manifest]:
+    """Everything that the models of `plan` share, but for gateways and monitoring."""
+    environment = plan.environment
+    yield from model_namespace(environment)
+    if environment.cluster.auto_mode:
+        yield from enforced_network_policies()
+    if environment.cluster.general_nodes.vcpu_limit:
+        yield from general_pool(environment)
+    for name, pool in environment.pools.items():
+        yield from accelerator_pool(name=name, pool=pool, environment=environment)
+    yield from price_overlays(environment)
+    kinds = [pool.accelerator for pool in environment.pools.values()]
+    for name, team in environment.teams.items():
+        yield from team_namespace(
+            name=environment.team_namespace(name),
+            team=name,
+            pools=kinds,
+            granted=team.notebooks,
+        )
+        if team.accelerators is not None:
+            yield from team_share(
+                namespace=environment.namespace,
+                team=name,
+                pools=kinds,
+                granted=team.accelerators,
+                rollouts=rollout_room(plan.models, name),
+            )
+    yield from shared_model_cache(
+        namespace=environment.namespace,
+        cache=environment.cache,
+    )
+    if environment.cache.file_system == "lustre":
+        yield from lustre_owner(environment.cache)
+    accounts = {WEIGHTS_READER: environment.readable_buckets, CHECKS_ACCOUNT: environment.reports_checks}
+    for name in (name for name, needed in accounts.items() if needed):
+        yield manifest(
+            api_version="v1",
+            kind="ServiceAccount",
+            name=name,
+            namespace=environment.namespace,
+            labels=platform_labels("identity"),
+            automountServiceAccountToken=False,
+        )
+    exposed = bool(environment.gateways.internal or environment.gateways.public)
+    if environment.secrets:
+        yield from synchronized_secrets(
+            namespace=environment.namespace,
+            region=environment.region,
+            secrets=environment.secrets,
+            readers=[GATEWAYS] if exposed else [],
+        )

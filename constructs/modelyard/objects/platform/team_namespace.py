@@ -1,0 +1,38 @@
+"""A namespace for a team's own workloads, with a share of the accelerators that is stated."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping
+
+from modelyard.objects.labels import TEAM, platform_labels
+from modelyard.objects.manifest import Manifest, manifest
+from modelyard.objects.platform.team_share import hard_accelerators
+from modelyard.objects.pods.security import security_levels
+
+
+def team_namespace(
+    *,
+    name: str,
+    team: str,
+    pools: Iterable[str],  # accelerators that the environment's pools have
+    granted: Mapping[str, int],  # accelerator to how many
+) -> Iterator[Manifest]:
+    """Namespace at Pod Security level `restricted` whose pods hold no accelerator that the environment does not grant.
+
+    Who may enter it is an access entry of the cluster, not an object here.
+    """
+    labels = {**platform_labels("team"), TEAM: team}
+    yield manifest(
+        api_version="v1",
+        kind="Namespace",
+        name=name,
+        labels={**labels, **security_levels()},
+    )
+    yield manifest(
+        api_version="v1",
+        kind="ResourceQuota",
+        name=f"{name}-accelerators",
+        namespace=name,
+        labels=labels,
+        spec={"hard": hard_accelerators(pools, granted)},
+    )

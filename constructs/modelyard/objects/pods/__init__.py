@@ -1,0 +1,1 @@
+"""What all pods have in common."""

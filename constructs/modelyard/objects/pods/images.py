@@ -1,0 +1,7 @@
+"""Images that jobs of all kinds run on."""
+
+from __future__ import annotations
+
+from typing import Final
+
+PYTHON: Final = "docker.io/library/python:3.13.7-slim"

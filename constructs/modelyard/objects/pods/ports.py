@@ -1,0 +1,12 @@
+"""Ports of a model server's pod."""
+
+from __future__ import annotations
+
+from typing import Final
+
+PORT: Final = 8000
+ENGINE_PORT: Final = 8200
+"""Where the engine listens when a routing sidecar has the pod's own port."""
+
+PORT_NAME: Final = "http"
+SERVICE_PORT: Final = 80

@@ -1,0 +1,1 @@
+"""A model's pods, what runs and scales them, and its weights."""

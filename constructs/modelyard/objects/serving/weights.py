@@ -1,0 +1,306 @@
+"""Weights in the shared cache: one fetch per model and revision, a marker when it is whole, read-only servers."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from typing import Any
+
+from modelyard.objects.labels import platform_labels
+from modelyard.objects.manifest import Manifest, manifest
+from modelyard.objects.platform.model_cache import CLAIM, MOUNT_PATH
+from modelyard.objects.pods.digest import digest
+from modelyard.objects.pods.images import PYTHON
+from modelyard.objects.pods.security import container_security_context, pod_security_context
+from modelyard.planning import ModelPlan
+from modelyard.spec import Environment
+from modelyard.spec.weights import Weights, fetch_name
+
+MARKER = ".complete"
+FETCH = "weights-fetch"
+
+_HUB = "huggingface_hub==2.4.0"
+
+# Runs in the fetch job. A partial folder keeps what was downloaded, so a restart resumes; the rename makes a whole
+# folder appear at once, after sizes and checksums were compared. No `${}`: Flux would take it for a variable of its own.
+FETCH_SCRIPT = """\
+import hashlib, os, pathlib, shutil, subprocess, sys, time
+target = pathlib.Path(os.environ["TARGET"])
+marker = os.environ["MARKER"]
+if (target / marker).exists():
+    print(target, "is complete")
+    sys.exit(0)
+try:
+    from huggingface_hub import HfApi, snapshot_download
+except ImportError:
+    pip = [sys.executable, "-m", "pip", "install", "-q", "--target", "/tmp/hub", os.environ["HUB"]]
+    subprocess.run(pip, check=True)
+    sys.path.insert(0, "/tmp/hub")
+    from huggingface_hub import HfApi, snapshot_download
+from huggingface_hub.errors import GatedRepoError, HfHubHTTPError
+from huggingface_hub.utils import filter_repo_objects
+repository, revision = os.environ["REPOSITORY"], os.environ["REVISION"]
+wanted = os.environ.get("FILES")
+choice = {"allow_patterns": wanted.split(",")} if wanted else {
+    "ignore_patterns": ["*.pth", "*.gguf", "*.onnx", "original/*", "metal/*"]
+}
+partial = target.with_name(target.name + ".partial")
+partial.mkdir(parents=True, exist_ok=True)
+
+def patient(call, tries=8):
+    for attempt in range(tries):
+        try:
+            return call()
+        except GatedRepoError:
+            print("No access to", repository, "- accept its licence at https://huggingface.co/" + repository)
+            sys.exit(3)
+        except HfHubHTTPError as error:
+            status = error.response.status_code if error.response is not None else 0
+            if status not in (429, 500, 502, 503, 504) or attempt == tries - 1:
+                raise
+            pause = error.response.headers.get("Retry-After", "")
+            pause = min(int(pause), 600) if pause.isdigit() else min(2 ** attempt * 5, 300)
+            print("the Hub answers", status, "- again in", pause, "s", flush=True)
+            time.sleep(pause)
+
+info = patient(lambda: HfApi().model_info(repository, revision=revision, files_metadata=True))
+files = list(filter_repo_objects(info.siblings, key=lambda f: f.rfilename, **choice))
+if not files:
+    print("no file of", repository, "is", wanted)
+    sys.exit(4)
+missing = sum(f.size or 0 for f in files if not (partial / f.rfilename).exists())
+free = shutil.disk_usage(partial).free
+if missing > free:
+    print(missing, "bytes to download,", free, "free in the cache")
+    sys.exit(5)
+patient(lambda: snapshot_download(repository, revision=info.sha, local_dir=partial, **choice))
+for f in files:
+    path = partial / f.rfilename
+    digest = hashlib.sha256()
+    if f.lfs is not None:
+        with path.open("rb") as content:
+            while piece := content.read(1 << 24):
+                digest.update(piece)
+    if path.stat().st_size != f.size or (f.lfs is not None and digest.hexdigest() != f.lfs.sha256):
+        path.unlink()
+        print(f.rfilename, "is damaged and was removed; the next run fetches it again")
+        sys.exit(6)
+(partial / marker).write_text(info.sha)
+partial.rename(target)
+print(target, "is complete:", len(files), "files of commit", info.sha)
+"""
+
+# Runs in every server's image, and not every one has Python.
+AWAIT_SCRIPT = """\
+for target in "$@"; do
+  until [ -e "$target/$MARKER" ]; do
+    echo "waiting for $target"
+    sleep 10
+  done
+done
+"""
+
+# A container that restarts finds its node's disk as it left it; the marker comes last.
+COPY_SCRIPT = """\
+set -eu
+for target in "$@"; do
+  copy="$LOCAL$target"
+  if [ ! -e "$copy/$MARKER" ]; then
+    mkdir -p "$copy"
+    (cd "$target" && find . -type f ! -name "$MARKER" -print0 | xargs -0 -n 1 -P 8 cp --parents -t "$copy")
+    touch "$copy/$MARKER"
+  fi
+done
+"""
+
+LOCAL_PATH = "/local"
+
+
+def weights_path(uri: str, revision: str) -> str:
+    """Folder of `uri` at `revision` in the cache: every revision has its own."""
+    scheme, rest = uri.split("://", 1)
+    if scheme == "s3":
+        return uri
+    if scheme == "efs":
+        return f"{MOUNT_PATH}/{rest}"
+    return f"{MOUNT_PATH}/hf/{rest}/{revision.replace('/', '-')}"
+
+
+@dataclass(frozen=True)
+class Source:
+    """What a job brings into the cache; `files` are patterns of what is wanted of the repository, none for all of it."""
+
+    uri: str
+    revision: str
+    files: tuple[str, ...] = ()
+
+    @property
+    def target(self) -> str:
+        return weights_path(self.uri, self.revision)
+
+
+def fetched_sources(plan: ModelPlan) -> list[Source]:
+    """What the shared cache must hold for a model."""
+    return [
+        Source(part.uri, part.revision, gguf_files(part.file) if isinstance(part, Weights) else ())
+        for part in plan.model.downloaded
+    ]
+
+
+_PART = re.compile(r"-00001-of-(\d{5})\.gguf$")
+
+
+def gguf_files(file: str | None) -> tuple[str, ...]:
+    """The file, or all parts of one that is split."""
+    if file is None:
+        return ()
+    return (_PART.sub(r"-*-of-\1.gguf", file),)
+
+
+def await_container(targets: list[str], image: str) -> dict[str, Any]:
+    """An init container that ends when all `targets` are whole; it shares the server's image, which is there anyway."""
+    return {
+        "name": "await-weights",
+        "image": image,
+        "command": ["/bin/sh", "-c", AWAIT_SCRIPT, "await-weights", *targets],
+        "env": [{"name": "MARKER", "value": MARKER}],
+        "resources": {
+            "requests": {"cpu": "10m", "memory": "128Mi"},
+            "limits": {"memory": "256Mi"},
+        },
+        "securityContext": container_security_context(),
+        "volumeMounts": [{"name": CLAIM, "mountPath": MOUNT_PATH, "readOnly": True}],
+    }
+
+
+def copy_container(targets: list[str], image: str, memory: str) -> dict[str, Any]:
+    """An init container that copies `targets` to the node's own disk; the page cache of the copy counts as its memory."""
+    mounts = [
+        {"name": CLAIM, "mountPath": MOUNT_PATH, "readOnly": True},
+        {"name": "local", "mountPath": LOCAL_PATH},
+    ]
+    return {
+        "name": "copy-weights",
+        "image": image,
+        "command": ["/bin/sh", "-c", COPY_SCRIPT, "copy-weights", *targets],
+        "env": [{"name": "LOCAL", "value": LOCAL_PATH}, {"name": "MARKER", "value": MARKER}],
+        "resources": {"requests": {"cpu": "1", "memory": "1Gi"}, "limits": {"memory": memory}},
+        "securityContext": container_security_context(),
+        "volumeMounts": mounts,
+    }
+
+
+def fetch_variables(source: Source) -> dict[str, str]:
+    """What the fetch script is told, but for the token."""
+    told = {
+        "HOME": "/tmp",
+        "HF_HUB_DISABLE_TELEMETRY": "1",
+        # Chunks would be kept on the node's disk for a second download that never comes.
+        "HF_XET_CHUNK_CACHE_SIZE_BYTES": "0",
+        "HUB": _HUB,
+        "MARKER": MARKER,
+        "REPOSITORY": source.uri.split("://", 1)[1],
+        "REVISION": source.revision,
+        "TARGET": source.target,
+    }
+    return told | ({"FILES": ",".join(source.files)} if source.files else {})
+
+
+def fetch_jobs(plans: Iterable[ModelPlan], environment: Environment) -> Iterator[Manifest]:
+    """The jobs that fill the model cache: one for each repository and revision, whoever needs it."""
+    wanted: dict[Source, str | None] = {}
+    for plan in plans:
+        for source in fetched_sources(plan):
+            wanted[source] = wanted.get(source) or plan.token_secret
+    if wanted:
+        yield manifest(
+            api_version="v1",
+            kind="ServiceAccount",
+            name=FETCH,
+            namespace=environment.namespace,
+            labels=platform_labels(FETCH),
+            automountServiceAccountToken=False,
+        )
+    for source, token in wanted.items():
+        yield fetch_job(
+            source=source,
+            environment=environment.name,
+            namespace=environment.namespace,
+            token_secret=token,
+        )
+
+
+def fetch_job(
+    *,
+    source: Source,
+    environment: str,
+    namespace: str,
+    token_secret: str | None,
+) -> Manifest:
+    """The Job that downloads one repository at one revision, once for all models that need it.
+
+    A Job cannot be changed, so its name carries a hash of what it does: another revision is another Job.
+    """
+    env: list[dict[str, Any]] = [
+        {"name": name, "value": value} for name, value in fetch_variables(source).items()
+    ]
+    if token_secret:
+        reference = {"secretKeyRef": {"name": token_secret, "key": "value"}}
+        env.append({"name": "HF_TOKEN", "valueFrom": reference})
+    labels = {**platform_labels(FETCH), "app.kubernetes.io/name": FETCH, "modelyard.dev/env": environment}
+    template = {
+        "metadata": {"labels": labels},
+        "spec": {
+            "automountServiceAccountToken": False,
+            "enableServiceLinks": False,
+            "restartPolicy": "Never",
+            "securityContext": pod_security_context(),
+            "serviceAccountName": FETCH,
+            "containers": [
+                {
+                    "name": "fetch",
+                    "image": PYTHON,
+                    "command": ["python3", "-c", FETCH_SCRIPT],
+                    "env": env,
+                    "resources": {
+                        "requests": {"cpu": "500m", "memory": "2Gi", "ephemeral-storage": "1Gi"},
+                        "limits": {"memory": "4Gi", "ephemeral-storage": "2Gi"},
+                    },
+                    "securityContext": container_security_context(),
+                    "volumeMounts": [
+                        {"name": CLAIM, "mountPath": MOUNT_PATH},
+                        {"name": "tmp", "mountPath": "/tmp"},
+                    ],
+                }
+            ],
+            "volumes": [
+                {"name": CLAIM, "persistentVolumeClaim": {"claimName": CLAIM}},
+                {"name": "tmp", "emptyDir": {"sizeLimit": "2Gi"}},
+            ],
+        },
+    }
+    return manifest(
+        api_version="batch/v1",
+        kind="Job",
+        name=f"{fetch_name(source.uri)}-{digest(template)}",
+        namespace=namespace,
+        labels=labels,
+        annotations={
+            "modelyard.dev/model-uri": source.uri,
+            "modelyard.dev/model-revision": source.revision,
+        },
+        spec={
+            "backoffLimit": 10,
+            # A code of its own for what another try cannot mend: no licence, no such file.
+            "podFailurePolicy": {
+                "rules": [
+                    {
+                        "action": "FailJob",
+                        "onExitCodes": {"containerName": "fetch", "operator": "In", "values": [3, 4]},
+                    }
+                ]
+            },
+            "template": template,
+        },
+    )

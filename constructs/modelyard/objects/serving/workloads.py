@@ -1,0 +1,133 @@
+"""What runs a model's pods: a Deployment, a LeaderWorkerSet where a replica has several nodes, or a job."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from modelyard.engines import batch_args
+from modelyard.objects.labels import cost_labels, model_labels, selector_labels
+from modelyard.objects.platform.model_cache import CLAIM
+from modelyard.objects.platform.priority import priority_class
+from modelyard.objects.pods.digest import digest
+from modelyard.objects.serving.pod import server_pod
+from modelyard.objects.serving.settings import serve_settings
+from modelyard.planning import ModelPlan
+from modelyard.planning.identity import service_account
+from modelyard.spec import Environment
+
+
+def workload_kind(plan: ModelPlan) -> tuple[str, str]:
+    """apiVersion and kind of what an autoscaler scales."""
+    if plan.serving.nodes > 1:
+        return "leaderworkerset.x-k8s.io/v1", "LeaderWorkerSet"
+    return "apps/v1", "Deployment"
+
+
+def deployment(plan: ModelPlan, environment: Environment) -> dict[str, Any]:
+    """`spec` of a Deployment."""
+    return {
+        **_replicas(plan),
+        "selector": {"matchLabels": selector_labels(plan.name)},
+        "strategy": {
+            "type": "RollingUpdate",
+            "rollingUpdate": {
+                "maxSurge": plan.rollout.max_surge,
+                "maxUnavailable": plan.rollout.max_unavailable,
+            },
+        },
+        "progressDeadlineSeconds": plan.startup.deadline,
+        "revisionHistoryLimit": 5,
+        "template": _pod(plan, environment),
+    }
+
+
+def leader_worker_set(plan: ModelPlan, environment: Environment) -> dict[str, Any]:
+    """`spec` of a LeaderWorkerSet: the pods of a replica start, fail and roll out together."""
+    return {
+        **_replicas(plan),
+        "startupPolicy": "LeaderCreated",  # all ranks have to be there before any of them is ready
+        "rolloutStrategy": {
+            "type": "RollingUpdate",
+            "rollingUpdateConfiguration": {
+                "maxSurge": plan.rollout.max_surge,
+                "maxUnavailable": plan.rollout.max_unavailable,
+            },
+        },
+        "networkConfig": {
+            "subdomainPolicy": "Shared"
+        },  # the headless service by which workers find their leader
+        "leaderWorkerTemplate": {
+            "size": plan.serving.nodes,
+            "restartPolicy": "RecreateGroupOnPodRestart",  # collectives do not survive the loss of a rank
+            "leaderTemplate": _pod(plan, environment),
+            "workerTemplate": _pod(plan, environment, worker=True),
+        },
+    }
+
+
+def _replicas(plan: ModelPlan) -> dict[str, Any]:
+    """An autoscaler's number must not be in Git."""
+    return {} if plan.model.autoscaled else {"replicas": plan.model.replicas.min}
+
+
+def _pod(plan: ModelPlan, environment: Environment, *, worker: bool = False) -> dict[str, Any]:
+    return server_pod(
+        plan,
+        environment=environment.name,
+        priority_class=priority_class(plan, environment),
+        do_not_disrupt=environment.strict,
+        account=service_account(plan, environment),
+        otlp_endpoint=environment.monitoring.otlp_endpoint,
+        worker=worker,
+    )
+
+
+def batch_job(plan: ModelPlan, environment: Environment) -> dict[str, Any]:
+    """`spec` of a Job that answers a file of requests and ends."""
+    batch = plan.model.batch
+    assert batch is not None
+    template = server_pod(
+        plan,
+        environment=environment.name,
+        priority_class=priority_class(plan, environment),
+        do_not_disrupt=True,
+        account=service_account(plan, environment),
+    )
+    template["metadata"]["labels"] = {
+        **cost_labels(plan, environment.name),
+        **model_labels(plan, environment.name, component="batch"),
+    }
+    spec = template["spec"]
+    [server] = spec["containers"]
+    for unused in ("ports", "lifecycle", "startupProbe", "readinessProbe", "livenessProbe"):
+        server.pop(unused)
+    files = {"-i": batch.input, "-o": batch.output}
+    server |= {
+        "name": "batch",
+        "command": ["vllm", "run-batch"],
+        "args": [
+            *(word for flag, uri in files.items() for word in (flag, uri.removeprefix("efs:/"))),
+            *batch_args(serve_settings(plan), plan.serving.release),
+        ],
+    }
+    # The weights beside it stay out of reach of what runs here.
+    folder = {"name": "batch", "mountPath": "/batches", "subPath": "batches"}
+    server["volumeMounts"] = [*server["volumeMounts"], folder]
+    spec["volumes"] = [
+        *spec["volumes"],
+        {"name": "batch", "persistentVolumeClaim": {"claimName": CLAIM}},
+    ]
+    spec["restartPolicy"] = "Never"
+    spec.pop("topologySpreadConstraints", None)
+    return {
+        "backoffLimit": 2,
+        "activeDeadlineSeconds": batch.deadline,
+        "ttlSecondsAfterFinished": 7 * 24 * 3600,
+        "template": template,
+    }
+
+
+def batch_name(plan: ModelPlan, spec: dict[str, Any]) -> str:
+    """A Job cannot be changed: another version of it is another Job. A CronJob keeps its name."""
+    batch = plan.model.batch
+    return plan.name if batch and batch.schedule else f"{plan.name}-batch-{digest(spec)}"

@@ -1,0 +1,183 @@
+"""One model on one box with Docker Compose: fetch the weights, then serve them, as confined as in the cluster."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from modelyard.engines import ServeSettings, server_args, server_command
+from modelyard.engines.triton import REPOSITORY, model_repository
+from modelyard.findings import Finding
+from modelyard.objects.platform.model_cache import MOUNT_PATH
+from modelyard.objects.pods.images import PYTHON
+from modelyard.objects.pods.ports import PORT
+from modelyard.objects.pods.probes import Drain
+from modelyard.objects.pods.security import UID
+from modelyard.objects.serving.pod import HOME, server_image, server_variables
+from modelyard.objects.serving.settings import serve_settings
+from modelyard.objects.serving.weights import (
+    FETCH_SCRIPT,
+    LOCAL_PATH,
+    Source,
+    fetch_variables,
+    fetched_sources,
+)
+from modelyard.planning import ModelPlan
+
+Document = dict[str, Any]
+
+_CONFINED: Document = {
+    "read_only": True,
+    "cap_drop": ["ALL"],
+    "security_opt": ["no-new-privileges:true"],
+}
+
+
+def compose_obstacle(plan: ModelPlan) -> Finding | None:
+    """Why the model cannot run on one box, if it cannot."""
+    model, reason = plan.model, ""
+    if model.disaggregation:
+        reason, field = "reads prompts and generates on different replicas", "disaggregation"
+    elif plan.serving.nodes > 1:
+        reason, field = f"takes {plan.serving.nodes} nodes", "accelerator"
+    elif model.batch:
+        reason, field = "is a batch job over files in the cluster's cache", "batch"
+    elif model.model.scheme != "hf":
+        reason, field = f"takes its weights from {model.model.scheme}://, which is the cluster's", "model"
+    if not reason:
+        return None
+    return Finding(
+        "TARGET001",
+        f"{reason}: Compose runs one container on one box",
+        "render it for Kubernetes",
+        subject=model.name,
+        field=(field,),
+    )
+
+
+def compose_file(plan: ModelPlan) -> Document:
+    """The Compose file of one model, for which `compose_obstacle` names none."""
+    settings = serve_settings(plan)
+    services: Document = {}
+    for number, source in enumerate(fetched_sources(plan)):
+        services["weights" if number == 0 else f"weights-{number + 1}"] = _fetch(source, plan.token_secret)
+    fetches = {name: {"condition": "service_completed_successfully"} for name in services}
+    services["server"] = {"depends_on": fetches, **_server(plan, settings)}
+    document: Document = {"name": plan.name, "services": services, "volumes": {"models": {}}}
+    if plan.serving.release.engine == "triton":
+        document["configs"] = {
+            _config_name(path): {"content": _literal(text)}
+            for path, text in model_repository(settings).items()
+        }
+    return document
+
+
+def _fetch(source: Source, token: str | None) -> Document:
+    environment = {name: _literal(value) for name, value in fetch_variables(source).items()}
+    if token:
+        environment["HF_TOKEN"] = _told(token, "a Hugging Face token that may read the repository")
+    return {
+        "image": PYTHON,
+        "command": ["python3", "-c", _literal(FETCH_SCRIPT)],
+        "environment": environment,
+        # Docker gives a new volume to root; without capabilities it may write there and nowhere else.
+        "user": "0:0",
+        **_CONFINED,
+        "tmpfs": ["/tmp:size=2g,mode=1777"],
+        "volumes": [f"models:{MOUNT_PATH}"],
+    }
+
+
+def _server(plan: ModelPlan, settings: ServeSettings) -> Document:
+    release, pod = plan.serving.release, plan.pod
+    command = [*server_command(settings, release), *server_args(settings, release)]
+    drain = Drain(requests=plan.model.drain, kind=release.drain)
+    mounted = f"{LOCAL_PATH}{MOUNT_PATH}" if plan.model.cache_strategy == "nvme" else MOUNT_PATH
+    budget = plan.startup.budget
+    service: Document = {
+        "image": server_image(plan),
+        **_entry(command),
+        "environment": _environment(plan, settings),
+        "user": f"{UID}:{UID}",
+        **_CONFINED,
+        "ports": [f"127.0.0.1:{PORT}:{PORT}"],
+        "volumes": [f"models:{mounted}:ro"],
+        # Docker mounts tmpfs noexec; compiled kernels are loaded from here.
+        "tmpfs": [f"{HOME}:exec,size=8g,mode=0700,uid={UID},gid={UID}", "/tmp:exec,size=2g,mode=1777"],
+        "shm_size": _bytes(pod.shm.in_mib),
+        "healthcheck": {
+            "test": ["CMD", *_probe(release.engine, release.health)],
+            "interval": "15s",
+            "timeout": "15s",
+            "retries": 10,
+            "start_period": f"{budget}s",
+        },
+        "stop_grace_period": f"{drain.requests + drain.teardown}s",
+        "restart": "unless-stopped",
+        "deploy": {"resources": {"limits": {"memory": _bytes(pod.memory_limit.in_mib)}, **_devices(plan)}},
+    }
+    if plan.serving.accelerator.vendor == "aws":
+        service["devices"] = [
+            f"/dev/neuron{number}:/dev/neuron{number}" for number in range(pod.accelerators)
+        ]
+    if release.engine == "triton":
+        service["configs"] = [
+            {"source": _config_name(path), "target": f"{REPOSITORY}/{path}"}
+            for path in sorted(model_repository(settings))
+        ]
+    return service
+
+
+def _entry(command: list[str]) -> Document:
+    """The command line; a variable that the kubelet would fill in is filled in by a shell."""
+    filled = [word for word in command if "$(" in word]
+    plain = [_literal(word) for word in command if word not in filled]
+    if not filled:
+        return {"command": plain}
+    named = " ".join(f'"{word.replace("$(", "$${").replace(")", "}")}"' for word in filled)
+    return {"entrypoint": ["/bin/sh", "-c", f'exec "$$@" {named}', "server"], "command": plain}
+
+
+def _environment(plan: ModelPlan, settings: ServeSettings) -> dict[str, str]:
+    """The server's variables; the key comes from the shell or from `.env`, by the secret's name."""
+    environment = {}
+    for variable in server_variables(plan, settings, {}):
+        reference = variable.get("valueFrom", {}).get("secretKeyRef")
+        environment[variable["name"]] = (
+            _told(reference["name"], "the API key that clients send")
+            if reference
+            else _literal(variable["value"])
+        )
+    return environment
+
+
+def _told(secret: str, what: str) -> str:
+    """A value that is in no file of ours: Compose refuses to start without it."""
+    name = secret.upper().replace("-", "_")
+    return f"${{{name}:?set {name} to {what}}}"
+
+
+def _devices(plan: ModelPlan) -> Document:
+    if plan.serving.accelerator.vendor != "nvidia":
+        return {}
+    device = {"driver": "nvidia", "count": plan.pod.accelerators, "capabilities": ["gpu"]}
+    return {"reservations": {"devices": [device]}}
+
+
+def _probe(engine: str, path: str) -> list[str]:
+    url = f"http://127.0.0.1:{PORT}{path}"
+    if engine == "llama-server":  # its image has curl and no Python
+        return ["curl", "--fail", "--silent", "--max-time", "10", url]
+    return ["python3", "-c", f"import urllib.request; urllib.request.urlopen('{url}', timeout=10)"]
+
+
+def _literal(text: str) -> str:
+    """`$` is Compose's own sign in every string."""
+    return text.replace("$", "$$")
+
+
+def _bytes(mib: float) -> str:
+    return f"{-(-mib // 1):.0f}m"
+
+
+def _config_name(path: str) -> str:
+    return path.replace("/", "-").replace(".", "-").lower()

@@ -1,0 +1,105 @@
+"""From the files of a project to plans and objects: models, environments, prices and the organisation's charts.
+
+What the command line, `app.py` and users of the library open a project with.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from pathlib import Path
+
+from modelyard.findings import Finding, Location
+from modelyard.hardware.prices import prices_path, put_in_force, read_prices
+from modelyard.planning import Plan, plan
+from modelyard.reading import PRICES, read_file
+from modelyard.secret_values import shown
+from modelyard.spec import Catalogue, Environment, load_catalogue, load_environment
+from modelyard.spec.folders import environment_files
+from modelyard.spec.yaml_source import Source
+
+MODELS = Path("models")
+ENVIRONMENTS = Path("environments")
+
+
+@dataclass(frozen=True)
+class Project:
+    """An environment, or the findings that say why there is none, beside a catalogue."""
+
+    catalogue: Catalogue
+    environment: Environment | None
+    findings: tuple[Finding, ...]
+    source: Source | None = None
+
+    def plan(self) -> Plan | None:
+        """The plan; None when the environment cannot be read."""
+        if self.environment is None:
+            return None
+        return plan(self.catalogue, self.environment, self.findings, self.source)
+
+    def located(self, findings: Iterable[Finding]) -> list[Finding]:
+        """`findings` with the lines of the models' files that they are about."""
+        return [f.at(self.catalogue.locate(f.subject, f.field)) for f in findings]
+
+
+def load_project(
+    environment: str = "local", models: Path = MODELS, environments: Path = ENVIRONMENTS
+) -> Project:
+    """Read `environment` and all models; problems become findings."""
+    return open_environment(*load_catalogue(models), environments, environment)
+
+
+def open_environment(
+    catalogue: Catalogue, findings: Iterable[Finding], environments: Path, name: str
+) -> Project:
+    """Environment `name` beside models that were read already, and their `findings`."""
+    path = environment_path(environments, name)
+    if isinstance(path, Finding):
+        return Project(catalogue, None, (*findings, path))
+    environment, source, problems = load_environment(path)
+    if environment is not None and (wrong := use_prices(environments, environment.region)):
+        return Project(catalogue, None, (*findings, *problems, wrong), source)
+    return Project(catalogue, environment, (*findings, *problems), source)
+
+
+def environment_path(folder: Path, name: str) -> Path | Finding:
+    """The file of environment `name`, or the finding that lists the ones there are."""
+    files = environment_files(folder)
+    found = files.get(name, [])
+    if len(found) == 1:
+        return found[0]
+    if found:
+        both = " and ".join(path.name for path in found)
+        return Finding(
+            "SPEC004",
+            f"environment '{name}' stands in {both}",
+            "delete or rename one of them",
+            Location(str(found[0])),
+        )
+    return Finding(
+        "ENV002",
+        f"no environment {shown(name)}",
+        f"use one of {', '.join(sorted(files))}" if files else f"create {folder / f'{name}.yaml'}",
+        Location(str(folder)),
+    )
+
+
+def use_prices(environments: Path, region: str) -> Finding | None:
+    """Put the prices of `region` in force that lie beside the environments; the finding where they cannot be read."""
+    path = prices_path(environments, region)
+    put_in_force(region, None)
+    if not path.exists():
+        return None
+    text = read_file(path, PRICES)
+    if isinstance(text, Finding):
+        return text
+    try:
+        put_in_force(region, read_prices(text, region))
+    except ValueError as problem:
+        return Finding(
+            "SPEC003",
+            f"no prices of {region} can be read: {problem}",
+            f"write it anew: modelyard catalog refresh --region {region}; or delete it, and the shipped prices count",
+            Location(str(path)),
+        )
+    return None
