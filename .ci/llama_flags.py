@@ -1,4 +1,4 @@
-"""Version, flags and removed flags of the llama-server in .venv-llama, from its own --help, as `engines/data` has them."""
+"""Version, flags and removed flags of the llama-server in .venv-llama, from its own --help, as `engines/llama_server/releases` has them."""
 
 from __future__ import annotations
 

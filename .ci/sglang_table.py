@@ -1,4 +1,4 @@
-"""Print SGLang's flags, parsers and architectures as `engines/data/sglang-VERSION.json` has them, read from a wheel.
+"""Print SGLang's flags, parsers and architectures as `engines/sglang/releases/VERSION.json` has them, read from a wheel.
 
 `pip download --no-deps sglang==VERSION && python .ci/sglang_table.py sglang-VERSION-….whl`. The fields of its arguments are
 annotated in the source: reading them needs neither torch nor a GPU.

@@ -1,6 +1,6 @@
 """The constants of the memory table, from the measurements: what each log implies, and their median.
 
-A constant belongs to the versions that share a mechanism (an entry of engines/data/memory/vllm.yaml). Each log that
+A constant belongs to the versions that share a mechanism (an entry of engines/vllm/memory.yaml). Each log that
 prints a term implies one value of the constant behind it; the median of these is the constant. Leaving a family of models
 out gives the constants for the held-out error.
 """

@@ -22,7 +22,7 @@ from tests.engine.live_llama import LlamaServer, require, running, write_model
 require()
 
 KEY = "key-of-the-clients"
-DATA = ROOT / "constructs" / "modelyard" / "engines" / "data"
+DATA = ROOT / "constructs" / "modelyard" / "engines" / "llama_server"
 METRICS = ROOT / "tests" / "fixtures" / "llama_server_metrics.txt"
 ARGUMENTS = (
     "--metrics",
@@ -92,7 +92,9 @@ def test_the_context_is_divided_among_the_slots(server: LlamaServer) -> None:
 
 def test_smoke_finds_nothing_wrong(server: LlamaServer) -> None:
     # No tools: its grammar begins at the mark of a call, which random weights do not write.
-    expected = Expectations(model="tiny", names=("tiny",), engine="llama-server", needs_key=True)
+    expected = Expectations(
+        model="tiny", names=("tiny",), reads_names=False, forces_functions=False, needs_key=True
+    )
 
     result = run_checks(expected, Target(f"http://127.0.0.1:{server.port}/v1", KEY))
 
@@ -109,7 +111,7 @@ def test_a_prompt_beyond_the_slot_is_refused(server: LlamaServer) -> None:
 
 def test_smoke_finds_nothing_wrong_with_embeddings(tmp_path: Path) -> None:
     arguments = ("--embedding", "--pooling", "mean", "--no-ui", "--alias", "tiny")
-    expected = Expectations(model="tiny", names=("tiny",), engine="llama-server", task="embed", dimension=64)
+    expected = Expectations(model="tiny", names=("tiny",), reads_names=False, task="embed", dimension=64)
     with running(write_model(tmp_path, "embed"), arguments, tmp_path / "log") as server:
         result = run_checks(expected, Target(f"http://127.0.0.1:{server.port}/v1"))
 
@@ -122,7 +124,7 @@ def test_the_flag_table_is_what_the_program_says() -> None:
         [sys.executable, ROOT / ".ci" / "llama_flags.py"], check=True, capture_output=True, text=True
     )
 
-    table = json.loads((DATA / "llama-server-b11434.json").read_text("utf-8"))
+    table = json.loads((DATA / "releases" / "b11434.json").read_text("utf-8"))
     told = json.loads(run.stdout)
     assert told == {key: table[key] for key in told}
     spellings = {*told["flags"], *(a for row in told["flags"].values() for a in row.get("aliases", ()))}

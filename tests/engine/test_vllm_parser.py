@@ -16,15 +16,14 @@ import pytest
 from modelyard.architecture import architectures
 from modelyard.engines import (
     ServeSettings,
-    batch_args,
     check_flags,
     newest_release,
     parsers_for,
     server_args,
     server_env,
-    worker_args,
 )
 from modelyard.engines.release import Flag
+from modelyard.engines.vllm import Vllm
 from modelyard.objects.pods.ports import PORT
 from modelyard.objects.serving.pod import server_pod
 from modelyard.objects.serving.settings import serve_settings
@@ -39,7 +38,7 @@ from tests.unit.given import a_model, a_plan
 
 require()
 
-DATA = ROOT / "constructs" / "modelyard" / "engines" / "data"
+DATA = ROOT / "constructs" / "modelyard" / "engines" / "vllm"
 RELEASE = newest_release("vllm")  # 0.33.0; installed is 0.32.0
 # 0.33.0 against 0.32.0: flags that came, and choices that came and went.
 NEW_FLAGS = {"monokernel", "reasoning-effort-map", "sleep-mode-backend", "watchdog-config"}
@@ -217,7 +216,7 @@ def test_every_kind_of_endpoint_is_accepted(parser: ServeParser, name: str) -> N
 def test_the_workers_of_a_group_are_accepted(parser: ServeParser, name: str) -> None:
     planned = of_every_kind()[name]
 
-    answer = parser(*filled_in(worker_args(serve_settings(planned), planned.serving.release)))
+    answer = parser(*filled_in(Vllm().worker_args(serve_settings(planned), planned.serving.release)))
 
     assert isinstance(answer, dict), answer
     assert answer["headless"] is True
@@ -226,9 +225,11 @@ def test_the_workers_of_a_group_are_accepted(parser: ServeParser, name: str) -> 
 @pytest.mark.parametrize("name", [name for name, p in of_every_kind().items() if p.model.batch])
 def test_the_arguments_of_a_batch_are_accepted(parser: ServeParser, name: str) -> None:
     planned = of_every_kind()[name]
-    arguments = batch_args(serve_settings(planned), planned.serving.release)
+    arguments = Vllm().batch_args(
+        serve_settings(planned), planned.serving.release, requests="in.jsonl", answers="out.jsonl"
+    )
 
-    answer = parser("run-batch", "-i", "in.jsonl", "-o", "out.jsonl", *arguments)
+    answer = parser("run-batch", *arguments)
 
     assert isinstance(answer, dict), answer
     assert answer["model"] == serve_settings(planned).model_path
@@ -294,7 +295,7 @@ def test_the_table_of_the_installed_release_is_what_the_parser_says() -> None:
     """`make engine-table` writes it; nothing in it was typed."""
     table = installed_table()
 
-    shipped_text = (DATA / f"vllm-{table['version']}.json").read_text(encoding="utf-8")
+    shipped_text = (DATA / "releases" / f"{table['version']}.json").read_text(encoding="utf-8")
     assert table_text(table) == shipped_text
 
 

@@ -1,4 +1,4 @@
-"""Print the table of the installed vLLM as `engines/data/vllm-VERSION.json` has it: `make engine-table`.
+"""Print the table of the installed vLLM as `engines/vllm/releases/VERSION.json` has it: `make engine-table`.
 
 Flags, types, choices, parsers and architectures are the real parser's and registries'; what no parser says (image, owned and
 removed flags, capabilities, the advisory that sets the floor) is taken over from the newest table that is shipped.
@@ -53,7 +53,7 @@ def installed_table() -> dict[str, Any]:
 
 def _table(parser: ServeParser) -> dict[str, Any]:
     newest = newest_release("vllm").version
-    text = files("modelyard.engines").joinpath("data", f"vllm-{newest}.json").read_text(encoding="utf-8")
+    text = files("modelyard.engines.vllm").joinpath("releases", f"{newest}.json").read_text(encoding="utf-8")
     shipped: dict[str, Any] = json.loads(text)
     version = str(parser.facts["version"]).partition("+")[0]
     return shipped | {

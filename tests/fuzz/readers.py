@@ -27,6 +27,7 @@ from modelyard.clients.checks import Failed, _place
 from modelyard.clients.endpoint import Expectations
 from modelyard.deployed.models import CheckJob, UnreadableTree, check_jobs, read_report, verdict
 from modelyard.engines.metrics_page import read_page
+from modelyard.engines.triton.engine import _stated
 from modelyard.findings import Finding
 from modelyard.hardware.prices import read_prices
 from modelyard.localcloud.deployment import AssemblyRefused, target_of
@@ -34,7 +35,6 @@ from modelyard.localcloud.entries import UnreadableJournal
 from modelyard.localcloud.entries import read as read_journal
 from modelyard.localcloud.lifecycle import ServerFailed, _recorded
 from modelyard.manifests.definitions import UnreadableDefinitions, complaints, read_definitions
-from modelyard.manifests.points import _stated
 from modelyard.planning import plan
 from modelyard.planning.estimate import estimate
 from modelyard.reading import parse_json
@@ -394,7 +394,7 @@ READERS: Final[Mapping[str, Reader]] = {
         _text(_looked_through), ("secret_values.shapes", "secret_values.randomness"), seeds=_models
     ),
     "model repository": Reader(
-        _text(_stated), ("manifests.points",), seeds=lambda: _json({"max_model_len": 1})
+        _text(_stated), ("engines.triton.engine",), seeds=lambda: _json({"max_model_len": 1})
     ),
 }
 """By name; `modules` are below `modelyard`."""

@@ -18,7 +18,7 @@ from modelyard.project import load_project
 
 ROOT = Path(__file__).parents[2]
 PAGE = ROOT / "tests" / "fixtures" / "vllm_metrics.txt"
-TABLE = ROOT / "constructs" / "modelyard" / "engines" / "data" / "metrics" / "vllm.json"
+TABLE = ROOT / "constructs" / "modelyard" / "engines" / "vllm" / "metrics.json"
 EVERYTHING = ROOT / "tests" / "fixtures" / "everything"
 
 

@@ -12,7 +12,7 @@ from modelyard.cli.accounts import ProfileOption
 from modelyard.cli.prices import price_date, prices_origin, refresh
 from modelyard.cli.printing import console, dollars, print_json, table
 from modelyard.cli.workspace import EnvironmentsOption, Output, OutputOption, prices_of, readable_environment
-from modelyard.engines import releases
+from modelyard.engines import USUAL, releases
 from modelyard.engines.differences import differences
 from modelyard.hardware import accelerators, instance_types
 from modelyard.planning.weights import checkpoint_size, parameters
@@ -63,7 +63,7 @@ def catalog(
     ] = None,
     engine: Annotated[
         str, typer.Option(metavar="NAME", help="Engine whose releases --compare means.")
-    ] = "vllm",
+    ] = USUAL,
     output: OutputOption = Output.table,
 ) -> int:
     if compare and topic is not Topic.engines:

@@ -39,6 +39,7 @@ from modelyard.cli import (
     verify,
 )
 from modelyard.cli.workspace import CommandError
+from modelyard.engines.registry import UnusableEngine
 from modelyard.secret_values import mask, random_values
 from modelyard.writing import NotWritten
 
@@ -123,7 +124,7 @@ def main() -> None:
     try:
         code = _command().main(standalone_mode=False)
         sys.stdout.flush()
-    except (ChartsError, CommandError, NotWritten) as error:
+    except (ChartsError, CommandError, NotWritten, UnusableEngine) as error:
         typer.echo(f"modelyard: {mask(str(error))}", err=True)
         sys.exit(1)
     except OSError as error:

@@ -19,14 +19,16 @@ class Expectations:
     """What the model's file promises to clients.
 
     `names`: under which the model is asked for, the first one first. `max_model_len`: None where it is not known.
-    `dimension`: numbers of one embedding; None where any number is right.
+    `reads_names`: the server refuses a name that it does not know. `forces_functions`: a client can force a call by the
+    function's name. `dimension`: numbers of one embedding; None where any number is right.
     """
 
     model: str
     names: tuple[str, ...]
     adapters: tuple[str, ...] = ()
     task: Task = "generate"
-    engine: str = "vllm"
+    reads_names: bool = True
+    forces_functions: bool = True
     max_model_len: int | None = None
     dimension: int | None = None
     tools: bool = False

@@ -5,22 +5,23 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from modelyard.clients.endpoint import Expectations
+from modelyard.engines import engine
 from modelyard.planning import ModelPlan
 from modelyard.planning.throughput import Workload, roofline
 
 
 def expectations(plan: ModelPlan) -> Expectations:
     """What the checks of `plan` hold the endpoint to."""
-    model, engine = plan.model, plan.serving.release.engine
+    model, served_by = plan.model, engine(plan.serving.release.engine)
     return Expectations(
         model=plan.name,
         names=plan.served_names,
         adapters=tuple(adapter.name for adapter in model.adapters),
         task=model.task,
-        engine=engine,
+        reads_names=served_by.reads_names,
+        forces_functions=served_by.forces_functions,
         dimension=plan.serving.arch.hidden if model.task == "embed" else None,
-        # llama-server's list of models has no lengths.
-        max_model_len=None if engine == "llama-server" else plan.serving.max_model_len,
+        max_model_len=plan.serving.max_model_len if served_by.lists_lengths else None,
         tools=model.features.tools,
         reasoning=model.features.reasoning,
         needs_key=model.access.api_key is not None,

@@ -1,17 +1,23 @@
-"""Inference engines: one module an engine, and their facts as data per release."""
+"""Inference engines: one folder an engine, with its facts as data per release."""
 
-from modelyard.engines.commands import batch_args, server_args, server_command, server_env, worker_args
+from modelyard.engines.commands import server_args, server_command, server_env
+from modelyard.engines.engine import Engine
 from modelyard.engines.flags import FlagProblem, check_flags
-from modelyard.engines.memory import CacheRules, MemoryFacts, memory_facts, memory_facts_for
-from modelyard.engines.metrics import EXPORTERS, Metric, Metrics, Signals, metrics_of, metrics_of_exporter
-from modelyard.engines.parsers import Parsers, parsers_for
-from modelyard.engines.release import EngineName, Release, newest_release, release, releases
+from modelyard.engines.memory import memory_facts, memory_facts_for
+from modelyard.engines.memory_facts import CacheRules, MemoryFacts
+from modelyard.engines.metrics import EXPORTERS, Metric, Metrics, metrics_of, metrics_of_exporter
+from modelyard.engines.parsers import Parsers
+from modelyard.engines.registry import USUAL, engine, engines
+from modelyard.engines.release import Release
+from modelyard.engines.releases import newest_release, parsers_for, release, releases
 from modelyard.engines.settings import Ranks, ServeSettings
+from modelyard.engines.signals import Signals
 
 __all__ = [
     "EXPORTERS",
+    "USUAL",
     "CacheRules",
-    "EngineName",
+    "Engine",
     "FlagProblem",
     "MemoryFacts",
     "Metric",
@@ -21,8 +27,9 @@ __all__ = [
     "Release",
     "ServeSettings",
     "Signals",
-    "batch_args",
     "check_flags",
+    "engine",
+    "engines",
     "memory_facts",
     "memory_facts_for",
     "metrics_of",
@@ -34,5 +41,4 @@ __all__ = [
     "server_args",
     "server_command",
     "server_env",
-    "worker_args",
 ]

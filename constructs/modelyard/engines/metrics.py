@@ -12,6 +12,9 @@ from typing import Any, Literal
 
 from ruamel.yaml import YAML
 
+from modelyard.engines.registry import engines
+from modelyard.engines.signals import Signals
+
 MetricType = Literal["counter", "gauge", "histogram", "summary"]
 
 EXPORTERS = (
@@ -26,8 +29,6 @@ EXPORTERS = (
     "prometheus",
 )
 """Who else is asked, besides the engines."""
-
-_ENGINES = ("vllm", "vllm-neuron", "llama-server", "sglang", "triton")
 
 
 @dataclass(frozen=True)
@@ -52,28 +53,6 @@ class Metric:
 
 
 @dataclass(frozen=True)
-class Signals:
-    """Metrics that mean the same in every engine; None where an engine has none.
-
-    Gauges `waiting`, `running` and `kv_cache_usage` (0 to 1); histograms of seconds `ttft`, `itl` and `e2e`; counters
-    `prompt_tokens`, `generated_tokens`, `preemptions`, `requests` (finished ones) and `failed`, which may carry a matcher.
-    """
-
-    waiting: str | None = None
-    running: str | None = None
-    kv_cache_usage: str | None = None
-    ttft: str | None = None
-    itl: str | None = None
-    e2e: str | None = None
-    prompt_tokens: str | None = None
-    generated_tokens: str | None = None
-    preemptions: str | None = None
-    requests: str | None = None
-    failed: str | None = None
-    """Requests that the server failed: a metric, or a metric with a matcher such as `x{reason="error"}`."""
-
-
-@dataclass(frozen=True)
 class Metrics:
     """One page. `names` are those of samples, as queries write them."""
 
@@ -89,65 +68,18 @@ class Metrics:
         return frozenset(sample for metric in self.families.values() for sample in metric.samples)
 
 
-_VLLM = Signals(
-    waiting="vllm:num_requests_waiting",
-    running="vllm:num_requests_running",
-    kv_cache_usage="vllm:kv_cache_usage_perc",
-    ttft="vllm:time_to_first_token_seconds",
-    itl="vllm:inter_token_latency_seconds",
-    e2e="vllm:e2e_request_latency_seconds",
-    prompt_tokens="vllm:prompt_tokens_total",
-    generated_tokens="vllm:generation_tokens_total",
-    preemptions="vllm:num_preemptions_total",
-    requests="vllm:request_success_total",
-    failed='vllm:request_success_total{finished_reason="error"}',
-)
-_VLLM_NEURON = Signals(
-    **{name: metric.replace("vllm:", "vllm_neuron:") for name, metric in vars(_VLLM).items() if metric}
-)
-
-_SIGNALS = {
-    "vllm": _VLLM,
-    "vllm-neuron": _VLLM_NEURON,
-    "llama-server": Signals(
-        waiting="llamacpp:requests_deferred",
-        running="llamacpp:requests_processing",
-        prompt_tokens="llamacpp:prompt_tokens_total",
-        generated_tokens="llamacpp:tokens_predicted_total",
-    ),
-    "sglang": Signals(
-        waiting="sglang:num_queue_reqs",
-        running="sglang:num_running_reqs",
-        kv_cache_usage="sglang:token_usage",
-        ttft="sglang:time_to_first_token_seconds",
-        itl="sglang:inter_token_latency_seconds",
-        e2e="sglang:e2e_request_latency_seconds",
-        prompt_tokens="sglang:prompt_tokens_total",
-        generated_tokens="sglang:generation_tokens_total",
-        preemptions="sglang:num_retracted_requests_total",
-        requests="sglang:num_requests_total",
-        failed="sglang:num_aborted_requests_total",
-    ),
-    "triton": Signals(
-        waiting="nv_inference_pending_request_count",
-        requests="nv_inference_request_success",
-        failed="nv_inference_request_failure",
-    ),
-}
-
-
 def metrics_of(engine: str, version: str) -> Metrics:
     """What `engine` has in `version`; one page is recorded an engine, and `Metrics.version` says of which release.
 
     Raises:
         KeyError: no table of the engine, or the release is older than the recorded page can speak for.
     """
-    engine = engine.removesuffix("-tensorrtllm")  # Triton's page, whatever is behind it
-    if engine not in _ENGINES:
+    if engine not in engines():
         raise KeyError(f"no metrics are known of {engine}")
-    if _key(version) < _key(_table(engine).get("since", "0")):
+    page = engines()[engine].metrics_page
+    if _key(version) < _key(_table(page).get("since", "0")):
         raise KeyError(f"no metrics are known of {engine} {version}")
-    return _page(engine)
+    return _page(page)
 
 
 def metrics_of_exporter(name: str) -> Metrics:
@@ -184,17 +116,19 @@ def _page(name: str) -> Metrics:
         recorded=str(table["recorded"]),
         source=table["source"],
         families=MappingProxyType(families),
-        signals=_SIGNALS.get(name, Signals()),
+        signals=engines()[name].signals if name in engines() else Signals(),
     )
 
 
 @cache
 def _table(name: str) -> dict[str, Any]:
-    folder = files("modelyard.engines").joinpath("data", "metrics")
-    recorded = folder.joinpath(f"{name}.json")  # written from a real page
+    own = name in engines()
+    folder = engines()[name].folder if own else files("modelyard.engines").joinpath("data", "metrics")
+    stem = "metrics" if own else name
+    recorded = folder.joinpath(f"{stem}.json")  # written from a real page
     if recorded.is_file():
         table: dict[str, Any] = json.loads(recorded.read_text(encoding="utf-8"))
         return table
-    text = folder.joinpath(f"{name}.yaml").read_text(encoding="utf-8")
+    text = folder.joinpath(f"{stem}.yaml").read_text(encoding="utf-8")
     table = YAML(typ="safe", pure=True).load(text)
     return table

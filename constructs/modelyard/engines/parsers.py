@@ -25,16 +25,11 @@ def _table() -> dict[str, Any]:
     return table
 
 
-def parsers_for(model_id: str, model_type: str, engine: str = "vllm") -> Parsers:
-    """The parsers of a model, by the longest matching beginning of its id, else by its `model_type`.
-
-    SGLang and llama-server read them off the chat template; Triton's frontend has names of its own.
-    """
-    if engine in ("sglang", "llama-server"):
-        return Parsers("auto", "auto")
+def family_parsers(model_id: str, model_type: str) -> dict[str, str]:
+    """vLLM's names for the parsers of a model, by the longest matching beginning of its id, else by its `model_type`."""
     rows = _table()
     beginnings = sorted((b for b in rows["models"] if model_id.startswith(b)), key=len)
-    row = rows["models"][beginnings[-1]] if beginnings else rows["modelTypes"].get(model_type, {})
-    if engine.startswith("triton"):
-        return Parsers(tools=rows["triton"].get(row.get("tools")))
-    return Parsers(tools=row.get("tools"), reasoning=row.get("reasoning"))
+    found: dict[str, str] = (
+        rows["models"][beginnings[-1]] if beginnings else rows["modelTypes"].get(model_type, {})
+    )
+    return found

@@ -1,20 +1,15 @@
-"""Releases of engines, as tables under `engines/data`."""
+"""One release of an engine."""
 
 from __future__ import annotations
 
-import json
 from collections.abc import Mapping
 from dataclasses import dataclass
-from functools import cache
-from importlib.resources import files
-from types import MappingProxyType
 from typing import Any, Literal
 
-from modelyard.engines.memory import MemoryFacts, memory_facts
+from modelyard.engines.memory_facts import MemoryFacts
 from modelyard.hardware import compute_capability
 from modelyard.hardware.accelerators import Capability
 
-EngineName = Literal["vllm", "vllm-neuron", "llama-server", "sglang", "triton", "triton-tensorrtllm"]
 Drain = Literal["flag", "signal", "wait"]
 """How running requests get to finish: the engine takes a time on its command line; it finishes them on SIGTERM however long
 that takes; or it does not, so that the signal has to wait."""
@@ -44,7 +39,7 @@ class Release:
     the engine can do, by the names in `planning/capability.py`.
     """
 
-    engine: EngineName
+    engine: str
     version: str
     image: str
     cpu_image: str | None
@@ -69,7 +64,7 @@ class Release:
     @property
     def below_floor(self) -> bool:
         """Whether a hole is known in this version."""
-        return self.floor is not None and _version_key(self.version) < _version_key(self.floor)
+        return self.floor is not None and version_key(self.version) < version_key(self.floor)
 
     def image_for(self, *, cpu: bool) -> str:
         """The image for CPUs, or for accelerators."""
@@ -81,69 +76,6 @@ class Release:
         return compute_capability(text) if text else None
 
 
-@cache
-def releases() -> tuple[Release, ...]:
-    """Every known release, newest last within an engine."""
-    tables = sorted(
-        (
-            json.loads(f.read_text(encoding="utf-8"))
-            for f in files("modelyard.engines").joinpath("data").iterdir()
-            if f.name.endswith(".json")
-        ),
-        key=lambda table: (table["engine"], _version_key(table["version"])),
-    )
-    return tuple(_release(table) for table in tables)
-
-
-def _release(table: Mapping[str, Any]) -> Release:
-    flags: dict[str, Flag] = {}
-    for name, row in table["flags"].items():
-        flag = Flag(
-            name,
-            row["type"],
-            choices=tuple(row.get("choices", ())),
-            many=row.get("many", False),
-            only_on=row.get("onlyOn", False),
-        )
-        for spelling in (name, *row.get("aliases", ())):
-            flags[spelling] = flag
-    return Release(
-        engine=table["engine"],
-        version=table["version"],
-        image=table["image"],
-        cpu_image=table.get("cpuImage"),
-        health=table["health"],
-        metrics_path=table["metricsPath"],
-        metrics_need_key=table.get("metricsNeedKey", False),
-        api_key_env=table.get("apiKeyEnv"),
-        drain=table["drain"],
-        floor=table.get("securityFloor", {}).get("version"),
-        tracing=table.get("tracing", False),
-        memory=memory_facts(*table.get("memory", (table["engine"], table["version"]))),
-        architectures=frozenset(table["architectures"]),
-        flags=MappingProxyType(flags),
-        owned=MappingProxyType(table["owned"]),
-        removed=MappingProxyType(table["removed"]),
-        tool_parsers=frozenset(table["toolParsers"]),
-        reasoning_parsers=frozenset(table["reasoningParsers"]),
-        tasks=frozenset(table["tasks"]),
-        supports=frozenset(table["supports"]),
-        _quantization=MappingProxyType(table["quantizationMinCapability"]),
-    )
-
-
-def _version_key(version: str) -> tuple[int, ...]:
+def version_key(version: str) -> tuple[int, ...]:
     """`0.33.0`, `26.07` and llama.cpp's `b11434` as numbers."""
     return tuple(int(part) for part in version.removeprefix("b").split("."))
-
-
-def newest_release(engine: EngineName) -> Release:
-    """The newest known release of `engine`."""
-    return [r for r in releases() if r.engine == engine][-1]
-
-
-def release(engine: EngineName, version: str | None = None) -> Release | None:
-    """The release asked for, the newest for None; None when the release is not known."""
-    if version is None:
-        return newest_release(engine)
-    return next((r for r in releases() if r.engine == engine and r.version == version), None)

@@ -10,45 +10,15 @@ from modelyard.hardware import instance_types
 from modelyard.manifests.pods import at, mount_of, quantity, volume_of
 from modelyard.manifests.service_points import access, autoscaling, cache, compile_cache, drain, metrics
 from modelyard.manifests.subject import Answer, Point, Subject, beside_the_point, failed, passed
-from modelyard.reading import NotJson, parse_json
 
 _PREPARED = "stands in the engine that was built before"
 _INSTANCE_TYPE = "node.kubernetes.io/instance-type"
-# The engines' own names for what vLLM calls --max-model-len and so on.
-_SGLANG = {
-    "context-length": "max-model-len",
-    "tp-size": "tensor-parallel-size",
-    "max-running-requests": "max-num-seqs",
-    "mem-fraction-static": "gpu-memory-utilization",
-}
 
 
 def settings(subject: Subject) -> dict[str, str]:
-    """Flags of the engine by vLLM's names, from the command line or from Triton's model repository."""
-    found = subject.flags
-    if subject.engine == "sglang":
-        return {_SGLANG.get(name, name): value for name, value in found.items()}
-    if subject.engine == "llama-server":
-        slots, context = found.get("parallel", "1"), found.get("ctx-size", "0")
-        length = int(context) // max(1, int(slots)) if context.isdigit() and slots.isdigit() else 0
-        return {**found, "max-model-len": str(length), "max-num-seqs": slots}
-    if subject.engine == "triton":
-        repository = subject.named("ConfigMap", f"{subject.plan.name}-repository") or {}
-        written = next(
-            (t for k, t in (at(repository, "data") or {}).items() if k.endswith("model.json")), "{}"
-        )
-        values = _stated(written)
-        return found | {name.replace("_", "-"): str(value) for name, value in values.items()}
-    return found
-
-
-def _stated(written: object) -> dict[str, Any]:
-    """What a model repository says; nothing where a patch has made something else of it."""
-    try:
-        values = parse_json(written) if isinstance(written, str) else None
-    except NotJson:
-        values = None
-    return values if isinstance(values, dict) else {}
+    """Settings of the engine by vLLM's names of flags, from the command line and the files that it reads."""
+    repository = subject.named("ConfigMap", f"{subject.plan.name}-repository") or {}
+    return subject.engine.given(subject.flags, at(repository, "data") or {})
 
 
 def memory(subject: Subject) -> Answer:
@@ -63,10 +33,10 @@ def memory(subject: Subject) -> Answer:
         )
     share = given.get("gpu-memory-utilization")
     planned = f"{subject.plan.model.engine.gpu_memory_utilization:g}"
-    if subject.engine not in ("sglang", "llama-server", "triton-tensorrtllm") and share != planned:
+    if subject.engine.states_utilization and share != planned:
         return failed(f"--gpu-memory-utilization is {share}, computed for {planned}", "keep the flag")
     batch = given.get("max-num-seqs")
-    if subject.engine != "triton-tensorrtllm" and batch != str(serving.max_num_seqs):
+    if not subject.engine.prepared and batch != str(serving.max_num_seqs):
         return failed(f"{batch} sequences at once, computed for {serving.max_num_seqs}", "keep the flag")
     if not ledger.weights.in_bytes < ledger.total.in_bytes or ledger.kv_cache.in_bytes <= 0:
         return failed("nothing is left for the KV cache", "use more accelerators or a smaller checkpoint")
@@ -152,7 +122,7 @@ def quantization(subject: Subject) -> Answer:
 
 
 def length(subject: Subject) -> Answer:
-    if subject.engine == "triton-tensorrtllm":
+    if subject.engine.prepared:
         return beside_the_point(f"the length {_PREPARED}")
     serving, written = subject.plan.serving, settings(subject).get("max-model-len", "")
     if not written.isdigit():
@@ -163,9 +133,9 @@ def length(subject: Subject) -> Answer:
 
 
 def parallelism(subject: Subject) -> Answer:
-    if subject.engine == "llama-server":
-        return beside_the_point("llama-server gives whole layers to each device")
-    if subject.engine == "triton-tensorrtllm":
+    if subject.engine.memory == "layers":
+        return beside_the_point(f"{subject.engine.name} gives whole layers to each device")
+    if subject.engine.prepared:
         return beside_the_point(f"the split {_PREPARED}")
     given, accelerator = settings(subject), subject.plan.serving.accelerator
     sizes = [given.get(f"{kind}-parallel-size", "1") for kind in ("tensor", "pipeline", "data")]
@@ -188,8 +158,8 @@ def parallelism(subject: Subject) -> Answer:
 
 
 def shm(subject: Subject) -> Answer:
-    if subject.engine == "llama-server":
-        return beside_the_point("llama-server is one process")
+    if subject.engine.one_process:
+        return beside_the_point(f"{subject.engine.name} is one process")
     needed = subject.plan.pod.shm
     for pod in subject.pods:
         mount = mount_of(pod["containers"][0], "/dev/shm")

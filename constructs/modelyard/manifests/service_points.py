@@ -73,7 +73,7 @@ def autoscaling(subject: Subject) -> Answer:
 
 def cache(subject: Subject) -> Answer:
     serving, given = subject.plan.serving, subject.flags
-    path = given.get("model-repository") if subject.engine == "triton-tensorrtllm" else None
+    path = given.get("model-repository") if subject.engine.prepared else None
     path = path or given.get("tokenizer") or given.get("model-path") or given.get("model")
     path = path or next(iter(map(str, subject.server.get("args") or [])), "")
     if path.startswith("s3://"):
@@ -98,8 +98,8 @@ def cache(subject: Subject) -> Answer:
 
 
 def compile_cache(subject: Subject) -> Answer:
-    if subject.engine not in ("vllm", "vllm-neuron"):
-        return beside_the_point(f"{subject.engine} has no compile cache that may be shared")
+    if not subject.engine.shares_compiled:
+        return beside_the_point(f"{subject.engine.name} has no compile cache that may be shared")
     if subject.plan.model.cache_strategy == "s3-stream":
         return beside_the_point("streamed weights come without a shared volume")
     root = variables(subject.server).get("VLLM_CACHE_ROOT")

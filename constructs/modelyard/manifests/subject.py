@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from enum import StrEnum
 from functools import cached_property
 
+from modelyard.engines import Engine, engine
 from modelyard.manifests.pods import Manifest, flags, named, pod_labels, pod_templates
 from modelyard.planning import ModelPlan
 from modelyard.spec import Environment
@@ -55,8 +56,8 @@ class Subject:
         return pod_labels(self.workload)
 
     @property
-    def engine(self) -> str:
-        return self.plan.serving.release.engine
+    def engine(self) -> Engine:
+        return engine(self.plan.serving.release.engine)
 
     @property
     def batch(self) -> bool:

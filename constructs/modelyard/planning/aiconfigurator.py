@@ -15,6 +15,7 @@ from importlib import import_module
 from importlib.util import find_spec
 from typing import Any
 
+from modelyard.engines import engine
 from modelyard.hardware.tables import yaml_table
 from modelyard.planning.parallelism import Parallelism
 from modelyard.planning.serving import Serving
@@ -37,7 +38,8 @@ def measured(serving: Serving, workload: Workload | None = None) -> Throughput |
         return "AIConfigurator is not installed (the extra `throughput`)"
     table = yaml_table(_TABLE)
     system = table["systems"].get(serving.accelerator.name)
-    if system is None or serving.release.engine != "vllm":
+    backend = engine(serving.release.engine).aiconfigurator
+    if system is None or backend is None:
         return f"AIConfigurator has no measurements of {serving.release.engine} on {serving.accelerator.name}"
     if serving.topology.split != Parallelism(serving.tensor_parallel) or serving.model.task != "generate":
         return "AIConfigurator is asked for tensor parallelism and generation alone"
@@ -50,7 +52,7 @@ def measured(serving: Serving, workload: Workload | None = None) -> Throughput |
     work = (workload or Workload()).within(serving.max_model_len)
     batch = steady_batch(serving, work)
     while batch:
-        found = _ask(serving, model, system, work, batch)
+        found = _ask(serving, model, backend, system, work, batch)
         if not isinstance(found, str):
             return Throughput(
                 source="aiconfigurator",
@@ -72,7 +74,7 @@ def _bundled_models() -> frozenset[str]:
         return frozenset(import_module("aiconfigurator.sdk.common").DefaultHFModels)
 
 
-def _ask(serving: Serving, model: str, system: str, work: Workload, batch: int) -> Any:
+def _ask(serving: Serving, model: str, backend: str, system: str, work: Workload, batch: int) -> Any:
     """Its EstimateResult, or the first line of what it raised."""
     ranks = serving.tensor_parallel
     experts = {"moe_tp_size": ranks, "moe_ep_size": 1} if serving.arch.experts else {}
@@ -81,7 +83,7 @@ def _ask(serving: Serving, model: str, system: str, work: Workload, batch: int) 
             return import_module("aiconfigurator.cli.api").cli_estimate(
                 model,
                 system,
-                backend_name="vllm",
+                backend_name=backend,
                 isl=work.input_tokens,
                 osl=work.output_tokens,
                 batch_size=batch,

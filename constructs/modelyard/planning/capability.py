@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from dataclasses import replace
 
 from modelyard.architecture import Architecture
-from modelyard.engines import Release, newest_release
+from modelyard.engines import USUAL, Release, engines, newest_release
 from modelyard.findings import Finding
 from modelyard.hardware import Accelerator
 from modelyard.spec.model import Model
@@ -16,14 +16,6 @@ BFLOAT16 = (8, 0)
 
 FP8_CACHE = (8, 0)
 """First compute capability whose attention kernels read an fp8 KV cache in vLLM (FlashInfer on Ampere and Ada)."""
-
-
-def runs_on(engine: str, accelerator: Accelerator) -> bool:
-    """Whether `engine` has code for `accelerator`: the Neuron plugin for trn2, llama-server for CPUs, all others for
-    NVIDIA GPUs."""
-    if engine == "vllm-neuron":
-        return accelerator.name == "trn2"
-    return accelerator.vendor == "nvidia" or (engine == "llama-server" and accelerator.vendor == "cpu")
 
 
 def engine_findings(
@@ -84,9 +76,10 @@ def _checkpoint_findings(model: Model, arch: Architecture, engine: Release) -> I
             "leave engine.quantization out, or name the 16-bit repository",
             *("engine", "quantization"),
         )
-    if engine.engine == "triton-tensorrtllm" and model.model.scheme != "efs":
+    prepared = engines()[engine.engine].prepared
+    if prepared and model.model.scheme != "efs":
         yield refused(
-            "the TensorRT-LLM backend serves engines that were built for one GPU type",
+            f"{prepared} serves engines that were built for one GPU type",
             "build them, put repository/ and tokenizer/ into the shared cache, and use efs://PATH",
             "model",
         )
@@ -183,13 +176,13 @@ def format_findings(
             )
         )
     if stored:
-        least = (engine or newest_release("vllm")).least_capability(stored.method)
+        least = (engine or newest_release(USUAL)).least_capability(stored.method)
         unknown = least is None and engine is not None
         if unknown or (least and have < least):
             needs = (
                 f"needs compute capability {least[0]}.{least[1]}, {shown}"
                 if least
-                else f"is unknown to {engine.engine if engine else 'vllm'}, {shown}"
+                else f"is unknown to {engine.engine if engine else USUAL}, {shown}"
             )
             message = f"quantization {stored.method} {needs}"
             fix = "use a newer accelerator or another checkpoint"

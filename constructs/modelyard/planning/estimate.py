@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
 
 from modelyard.architecture import Architecture, UnreadableConfig, architectures, read_config
-from modelyard.engines import MemoryFacts, memory_facts_for, newest_release
+from modelyard.engines import MemoryFacts, engine, memory_facts_for, newest_release
 from modelyard.findings import Finding, Severity
 from modelyard.hardware import (
     Accelerator,
@@ -17,7 +17,7 @@ from modelyard.hardware import (
     unlisted_gpu,
 )
 from modelyard.planning.activation import largest_image
-from modelyard.planning.capability import format_findings, runs_on
+from modelyard.planning.capability import format_findings
 from modelyard.planning.fit import Fit, fit_findings, longest_length
 from modelyard.planning.llama_server import longest_context, most_layers, offload_ledger
 from modelyard.planning.memory import MemoryLedger, MemoryRequest, memory_ledger
@@ -63,7 +63,7 @@ def estimate(
     split = Parallelism(
         request.tensor_parallel, request.pipeline_parallel, request.data_parallel, request.expert_parallel
     )
-    by_layers = request.engine == "llama-server"  # it gives whole layers to each GPU
+    by_layers = engine(request.engine).memory == "layers"
     if not by_layers and (reason := split_problem(arch, split)):
         problems.append(
             _finding(
@@ -110,7 +110,7 @@ def estimate(
 
 def _mismatches(request: EstimateRequest, accelerator: Accelerator) -> Iterator[Finding]:
     """Engines on accelerators that they do not run on, and a capability that is not the accelerator's."""
-    if not runs_on(request.engine, accelerator):
+    if not engine(request.engine).runs_on(accelerator):
         yield _finding(
             "ENG001",
             f"engine {request.engine} does not run on {accelerator.name}",
@@ -214,7 +214,7 @@ def _facts(
 ) -> MemoryFacts | None:
     version = request.engine_version
     if version is None:
-        version = newest_release(request.engine).version if request.engine != "llama-server" else "1"
+        version = newest_release(request.engine).memory.version
     try:
         return memory_facts_for(
             request.engine,

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 
+from modelyard.engines import engine
 from modelyard.findings import Finding, Severity
 from modelyard.hardware import Accelerator, accelerators, types_with
 from modelyard.planning.capability import number_format_findings
@@ -56,7 +57,7 @@ def context_does_not_fit(
     need = ledger.kv_need(wanted) * settings.concurrency
     times = f" for {settings.concurrency} requests" if settings.concurrency > 1 else ""
     ways = [f"a length of {longest}"] if longest >= LEAST_MAX_MODEL_LEN else []
-    whole = ledger.request.facts.engine == "vllm"
+    whole = engine(ledger.request.facts.engine).fp8_cache
     if settings.kv_cache_dtype == "auto" and whole:
         half = memory_ledger(replace(ledger.request, kv_cache_dtype="fp8"))
         reach = longest_length(lambda _: half, ledger.request.arch.max_position, at_once=settings.concurrency)
@@ -78,7 +79,8 @@ def _ways_out(model: Model, ledger: MemoryLedger, count: int, wanted: int, regio
     others = sorted((a for a in accelerators().values() if a.vendor == here.vendor), key=lambda a: a.usable)
     more = [(here, n) for n in (2, 4, 8, 16) if n > count]
     larger = [(a, n) for a in others if a.usable > here.usable for n in (1, 2, 4, 8)]
-    ways = _utilization(model, ledger, wanted) if ledger.request.facts.engine != "llama-server" else []
+    split = engine(ledger.request.facts.engine).memory == "split"
+    ways = _utilization(model, ledger, wanted) if split else []
     for options in (more, larger):
         found = next(
             (_offer(a, n, region) for a, n in options if _would_fit(model, ledger, a, n, wanted)), None
@@ -119,18 +121,19 @@ def _offer(accelerator: Accelerator, count: int, region: str | None) -> str:
 def _would_fit(model: Model, ledger: MemoryLedger, accelerator: Accelerator, count: int, wanted: int) -> bool:
     arch = ledger.request.arch
     sold = any(t.accelerator_count >= count for t in types_with(accelerator.name))
-    engine = engine_for(model, accelerator)
-    if not sold or isinstance(engine, Finding):
+    release = engine_for(model, accelerator)
+    if not sold or isinstance(release, Finding):
         return False
-    if engine.engine != "llama-server" and split_problem(arch, Parallelism(count * accelerator.cores)):
+    by_layers = engine(release.engine).memory == "layers"
+    if not by_layers and split_problem(arch, Parallelism(count * accelerator.cores)):
         return False
-    if number_format_findings(model, arch, accelerator, engine):
+    if number_format_findings(model, arch, accelerator, release):
         return False
-    if engine.engine == "llama-server":
-        asked = memory_request(model, arch, accelerator, Parallelism(pipeline=count), engine, wanted)
+    if by_layers:
+        asked = memory_request(model, arch, accelerator, Parallelism(pipeline=count), release, wanted)
         whole = cpu_ledger(asked) if accelerator.vendor == "cpu" else offload_ledger(asked, -1)
         return longest_context(whole, wanted) >= wanted
     other = memory_ledger(
-        memory_request(model, arch, accelerator, Parallelism(count * accelerator.cores), engine, wanted)
+        memory_request(model, arch, accelerator, Parallelism(count * accelerator.cores), release, wanted)
     )
     return other.holds(wanted, model.engine.concurrency)

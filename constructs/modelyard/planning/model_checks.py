@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import replace
 
-from modelyard.engines import Release, check_flags, metrics_of, newest_release, parsers_for
+from modelyard.engines import USUAL, Release, check_flags, metrics_of, newest_release, parsers_for
 from modelyard.findings import Finding
 from modelyard.hardware import accelerator_named
 from modelyard.planning.fit import Fit, fit_warnings
@@ -95,7 +95,7 @@ def likely_release(model: Model) -> Release:
     """The release whose flags a model that cannot run is checked against, so that all problems show in one run."""
     accelerator = accelerator_named(model.accelerator.type)
     found = engine_for(model, accelerator) if accelerator else None
-    return found if isinstance(found, Release) else newest_release("vllm")
+    return found if isinstance(found, Release) else newest_release(USUAL)
 
 
 def flag_findings(model: Model, release: Release) -> Iterator[Finding]:

@@ -7,6 +7,8 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from functools import lru_cache
 
+from modelyard.engines import engine
+from modelyard.engines.host import HostLoad
 from modelyard.hardware import InstanceType, Memory, platform_facts, types_with
 from modelyard.planning.admission import (
     EPHEMERAL,
@@ -53,13 +55,6 @@ class Placement:
         return self.instance_types[0]
 
 
-# Host memory of the processes: API server and engine core together about 1.3 GiB, a worker 1.7 GiB with a tiny model
-# (measured with vLLM 0.32); CUDA context, pinned buffers and page tables grow it on a GPU.
-_HOST_BASE = Memory.gib(5)
-_HOST_PER_WORKER = Memory.gib(4)
-_HOST_MULTIMODAL = Memory.gib(4)  # --mm-processor-cache-gb, default 4
-_SHM_ALONE = Memory.gib(2)
-_SHM_PER_WORKER = Memory.gib(2)  # NCCL and message queues: 16 GiB at eight workers, as upstream examples use
 _KUBELET_CPU_MILLI = 110  # what Karpenter takes off the first cores of a node
 
 
@@ -71,22 +66,28 @@ def pod_request(serving: Serving) -> PodRequest:
     """Requests of the server's container, in every pod of a replica."""
     workers = serving.count // serving.nodes
     checkpoint = checkpoint_size(serving.arch)
-    if serving.release.engine == "llama-server":
-        return _llama_request(serving, checkpoint)
-    shm = _SHM_ALONE if workers == 1 else _SHM_PER_WORKER * workers
-    memory = _HOST_BASE + _HOST_PER_WORKER * workers + shm
-    if serving.arch.multimodal:
-        memory += _HOST_MULTIMODAL
-    if offload := serving.model.features.kv_offload:
-        memory += Memory.gib(offload.size_gib / serving.nodes)
+    offload = serving.model.features.kv_offload
+    asked = engine(serving.release.engine).host(
+        HostLoad(
+            workers=workers,
+            checkpoint=checkpoint,
+            weights=serving.ledger.weights * serving.count,
+            caches=serving.ledger.kv_need(serving.max_model_len) * serving.max_num_seqs,
+            activation=serving.ledger.activation,
+            on_cpu=serving.on_cpu,
+            free_cpu_milli=1000 * serving.count - platform_facts().daemon_cpu_milli - _KUBELET_CPU_MILLI,
+            multimodal=serving.arch.multimodal,
+            offloaded=Memory.gib(offload.size_gib / serving.nodes) if offload else Memory(0),
+        )
+    )
     spread = serving.nodes > 1
     kept = serving.model.cache_strategy == "nvme"
     return PodRequest(
         accelerators=workers,
-        cpu_milli=2000 if workers == 1 else 1000 * (workers + 2),
-        memory=memory,
-        memory_limit=Memory.gib(math.ceil((memory + checkpoint).in_gib)),
-        shm=shm,
+        cpu_milli=asked.cpu_milli,
+        memory=asked.memory,
+        memory_limit=Memory.gib(math.ceil((asked.memory + checkpoint).in_gib)),
+        shm=asked.shm,
         ephemeral=EPHEMERAL + checkpoint if kept else EPHEMERAL,
         efa_interfaces=_efa_of_a_node(serving, workers) if spread else 0,
         hugepages=_EFA_HUGEPAGES if spread else Memory(0),
@@ -99,32 +100,6 @@ def _efa_of_a_node(serving: Serving, workers: int) -> int:
         t.efa_interfaces for t in types_with(serving.accelerator.name) if t.accelerator_count == workers
     ]
     return max(1, min((count for count in counts if count), default=0))
-
-
-# Processes and prompt cache of llama-server beside its weights (--cache-ram is left at 8 GiB at the most).
-_LLAMA_BASE = Memory.gib(2)
-
-
-def _llama_request(serving: Serving, checkpoint: Memory) -> PodRequest:
-    """Weights are mapped: what no GPU holds has to stay in memory, and the caches of all slots on a CPU."""
-    ledger = serving.ledger
-    caches = ledger.kv_need(serving.max_model_len) * serving.max_num_seqs
-    if serving.on_cpu:
-        memory = _LLAMA_BASE + checkpoint + caches + ledger.activation
-        share = platform_facts()
-        cpu = 1000 * serving.count - share.daemon_cpu_milli - _KUBELET_CPU_MILLI
-    else:
-        memory = _LLAMA_BASE + Memory(max(0, (checkpoint - ledger.weights * serving.count).in_bytes))
-        cpu = 2000
-    rounded = Memory.gib(math.ceil(memory.in_gib))
-    return PodRequest(
-        accelerators=serving.count,
-        cpu_milli=cpu,
-        memory=rounded,
-        memory_limit=Memory.gib(math.ceil((rounded + checkpoint).in_gib)),
-        shm=_SHM_ALONE,
-        ephemeral=EPHEMERAL,
-    )
 
 
 def launchable(pool: Pool, region: str) -> list[InstanceType]:

@@ -6,12 +6,12 @@ from dataclasses import replace
 
 from modelyard.architecture import Architecture, UnreadableConfig, architectures, read_config
 from modelyard.architecture.quantization import GGUF_BITS
-from modelyard.engines import Release, newest_release, release
-from modelyard.engines.release import EngineName
+from modelyard.engines import Release, engines, newest_release, release
+from modelyard.engines.engine import Engine as InferenceEngine
+from modelyard.engines.registry import named_engine, places, usual_engine
 from modelyard.findings import Finding
 from modelyard.hardware import Accelerator
 from modelyard.planning.activation import largest_image
-from modelyard.planning.capability import runs_on
 from modelyard.planning.drafts import draft_head, draft_memory
 from modelyard.planning.memory import NOTHING, MemoryLedger, MemoryRequest, memory_ledger
 from modelyard.planning.parallelism import Parallelism
@@ -103,25 +103,22 @@ def images_per_prompt(model: Model, arch: Architecture) -> int | None:
     return 1 if stated is None else stated
 
 
-def engine_name(model: Model, accelerator: Accelerator) -> EngineName:
+def engine_of(model: Model, accelerator: Accelerator) -> InferenceEngine:
     """The engine that the file names, or the one for its format and accelerator."""
-    if model.engine.name == "triton":
-        return "triton-tensorrtllm" if model.engine.backend == "tensorrtllm" else "triton"
     if model.engine.name != "auto":
-        return model.engine.name
-    if model.model.file or accelerator.vendor == "cpu":
-        return "llama-server"
-    return "vllm" if accelerator.vendor == "nvidia" else "vllm-neuron"
+        return named_engine(model.engine.name, model.engine.backend)
+    return usual_engine(accelerator, gguf=bool(model.model.file))
 
 
 def engine_for(model: Model, accelerator: Accelerator) -> Release | Finding:
     """The engine release that serves `model` on `accelerator`."""
-    name = engine_name(model, accelerator)
-    if not runs_on(name, accelerator):
+    engine = engine_of(model, accelerator)
+    name = engine.name
+    if not engine.runs_on(accelerator):
         return Finding(
             "ENG001",
             f"engine {name} does not run on {accelerator.name}",
-            "use vllm, sglang or triton on NVIDIA GPUs, vllm-neuron on trn2, llama-server on GPUs and CPUs",
+            f"use {places()}",
             subject=model.name,
             field=("engine", "name") if model.engine.name != "auto" else ("accelerator",),
         )
@@ -155,10 +152,6 @@ def draft_architecture(model: Model) -> Architecture | Finding | None:
     )
 
 
-# Sequences of llama-server, each of which keeps its cache for itself; its own default serves one at a time.
-_SLOTS = 4
-
-
 def memory_request(
     model: Model,
     arch: Architecture,
@@ -170,8 +163,7 @@ def memory_request(
     settings = model.engine
     batched, seqs = engine.memory.batch_defaults(accelerator)
     batched = settings.max_num_batched_tokens or batched
-    if engine.engine == "llama-server":
-        seqs = _SLOTS
+    seqs = engines()[engine.engine].sequences or seqs
     if arch.encoder:  # a text is read at once
         batched = max(batched, length)
     seqs = min(settings.max_num_seqs or seqs, batched)

@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Literal
 
+from modelyard.engines import engine
 from modelyard.hardware import platform_facts
 from modelyard.planning.admission import PodRequest
 from modelyard.planning.placement import Placement
@@ -57,9 +58,7 @@ def plan_startup(serving: Serving, cache: Cache) -> StartupPlan:
     facts = platform_facts().startup
     size = checkpoint_size(serving.arch).in_mib
     load = load_seconds(serving, cache)
-    compiling = {"vllm-neuron": facts.neuron_compile_seconds, "llama-server": 0}.get(
-        serving.release.engine, facts.compile_seconds
-    )
+    compiling = engine(serving.release.engine).compile_seconds(facts)
     estimate = round((load + compiling) * facts.safety_factor)
     budget = serving.model.startup.budget or max(facts.least_budget_seconds, -(-estimate // 60) * 60)
     fetch = round(size / facts.hub_mib_per_second) if serving.model.model.scheme == "hf" else 0

@@ -9,7 +9,7 @@ from functools import lru_cache
 from modelyard.architecture import Architecture, Format, Module, modules
 from modelyard.architecture.modules import draft_modules
 from modelyard.architecture.quantization import PLAIN
-from modelyard.engines.memory import Absorbed
+from modelyard.engines.memory_facts import Absorbed
 from modelyard.hardware import Memory
 from modelyard.hardware.accelerators import Capability
 from modelyard.planning.parallelism import Parallelism

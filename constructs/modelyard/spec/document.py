@@ -8,6 +8,8 @@ from typing import Annotated
 from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Field
 from pydantic.alias_generators import to_camel
 
+from modelyard.engines.registry import service_prefixes
+
 
 class Document(BaseModel):
     """A frozen record that refuses unknown keys."""
@@ -41,8 +43,11 @@ def _parse_budget(value: object) -> object:
 
 def _not_a_dns_env_clash(value: str) -> str:
     # Kubernetes injects VLLM_PORT=tcp://… for a Service called vllm…, which vLLM reads as its own setting.
-    if value == "vllm" or value.startswith("vllm-"):
-        raise ValueError("must not be 'vllm' or start with 'vllm-': Kubernetes would inject VLLM_* variables")
+    for prefix in service_prefixes():
+        if value == prefix or value.startswith(f"{prefix}-"):
+            raise ValueError(
+                f"must not be '{prefix}' or start with '{prefix}-': Kubernetes would inject {prefix.upper()}_* variables"
+            )
     return value
 
 

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import re
-from typing import Annotated, Any, Literal
+from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 from pydantic import BeforeValidator, Field, field_validator
 
+from modelyard.engines.registry import backends, file_names
 from modelyard.secret_values import shown
 from modelyard.spec.document import (
     DNS_LABEL,
@@ -49,12 +50,20 @@ class ParallelismSettings(Document):
     """Deal out whole experts instead of slices of all."""
 
 
+if TYPE_CHECKING:
+    EngineName = str
+    Backend = str
+else:
+    EngineName = Literal[("auto", *file_names())]
+    Backend = Literal[backends()]
+
+
 class Engine(Document):
     """The inference engine and the settings that the plan derives unless they are given here."""
 
-    name: Literal["auto", "vllm", "vllm-neuron", "llama-server", "sglang", "triton"] = "auto"
+    name: EngineName = "auto"
     """`auto`: vLLM on NVIDIA GPUs, vLLM Neuron on Trainium, llama-server for GGUF and on CPUs."""
-    backend: Literal["vllm", "tensorrtllm"] | None = None
+    backend: Backend | None = None
     """Backend of `triton`; default vllm."""
     version: Annotated[str, Field(pattern=r"^([0-9]+\.[0-9]+(\.[0-9]+)?|b[0-9]+)$")] | None = None
     """Engine release; default: the newest one that Modelyard knows."""

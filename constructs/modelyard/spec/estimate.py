@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import re
-from typing import Annotated, Any, Literal
+from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 from pydantic import BeforeValidator, Field, model_validator
 
+from modelyard.engines.registry import USUAL, memory_models
 from modelyard.spec.document import Document
 
 _CAPABILITY = re.compile(r"^[0-9]+\.[0-9]$")
@@ -20,6 +21,12 @@ def _capability(value: object) -> object:
 
 
 Count = Annotated[int, Field(ge=1, le=1 << 30)]
+
+
+if TYPE_CHECKING:
+    MemoryModel = str
+else:
+    MemoryModel = Literal[memory_models()]
 
 
 class EstimateRequest(Document):
@@ -50,7 +57,7 @@ class EstimateRequest(Document):
     quantization: str | None = None
     dtype: Literal["auto", "half", "float16", "bfloat16", "float", "float32"] = "auto"
     enforce_eager: bool = False
-    engine: Literal["vllm", "vllm-neuron", "llama-server"] = "vllm"
+    engine: MemoryModel = USUAL
     engine_version: str | None = None
     n_gpu_layers: Annotated[int, Field(ge=-1)] | None = None
     """llama-server: layers on the GPU, -1 for all."""

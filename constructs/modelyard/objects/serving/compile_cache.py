@@ -6,13 +6,11 @@ a hash of these, so nothing is ever mixed or has to be deleted before an upgrade
 
 from __future__ import annotations
 
-from modelyard.engines import ServeSettings, server_args
+from modelyard.engines import ServeSettings, engine, server_args
 from modelyard.objects.pods.digest import digest
 from modelyard.planning import ModelPlan
 
 COMPILE_PATH = "/compile"
-
-_COMPILING = ("vllm", "vllm-neuron")
 
 
 def compile_key(plan: ModelPlan, settings: ServeSettings) -> str:
@@ -30,15 +28,7 @@ def compile_key(plan: ModelPlan, settings: ServeSettings) -> str:
 
 def compile_cache(plan: ModelPlan, settings: ServeSettings) -> dict[str, str]:
     """Variables that name the folders; nothing where an engine compiles nothing or there is no shared cache."""
-    if plan.serving.release.engine not in _COMPILING or plan.model.cache_strategy == "s3-stream":
+    served_by = engine(plan.serving.release.engine)
+    if not served_by.shares_compiled or plan.model.cache_strategy == "s3-stream":
         return {}
-    root = f"{COMPILE_PATH}/{compile_key(plan, settings)}"
-    variables = {
-        "VLLM_CACHE_ROOT": root,
-        "TORCHINDUCTOR_CACHE_DIR": f"{root}/torchinductor",
-        "TRITON_CACHE_DIR": f"{root}/triton",
-        "FLASHINFER_WORKSPACE_BASE": root,
-    }
-    if plan.serving.release.engine == "vllm-neuron":
-        variables["NEURON_COMPILED_ARTIFACTS"] = f"{root}/neuron"
-    return variables
+    return served_by.compile_variables(f"{COMPILE_PATH}/{compile_key(plan, settings)}")

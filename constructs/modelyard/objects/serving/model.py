@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any
 
-from modelyard.engines.triton import model_repository
+from modelyard.engines import engine
 from modelyard.manifests.pods import AVAILABILITY
 from modelyard.objects.labels import model_annotations, model_labels, selector_labels
 from modelyard.objects.manifest import Manifest, manifest
@@ -36,8 +36,7 @@ def model_server(plan: ModelPlan, environment: Environment) -> Iterator[Manifest
     """
     common = _common(plan, environment)
     yield manifest(api_version="v1", kind="ServiceAccount", automountServiceAccountToken=False, **common)
-    if plan.serving.release.engine == "triton":
-        files = model_repository(serve_settings(plan))
+    if files := engine(plan.serving.release.engine).files(serve_settings(plan)):
         yield manifest(
             api_version="v1",
             kind="ConfigMap",

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from modelyard.engines import ServeSettings, server_args, server_command, server_env, worker_args
-from modelyard.engines.triton import REPOSITORY, model_repository
+from modelyard.engines import ServeSettings, engine, server_args, server_command, server_env
+from modelyard.engines.engine import CACHE, HOME
 from modelyard.engines.vllm import KV_TRANSFER_PORT
 from modelyard.manifests.pods import DRAIN
 from modelyard.objects.labels import (
@@ -33,24 +33,14 @@ from modelyard.objects.serving.weights import (
 from modelyard.objects.traffic.router import routing_sidecar
 from modelyard.planning import ModelPlan
 
-HOME = "/home/vllm"
-_CACHE = f"{HOME}/.cache"
-
 # Everything that engine and libraries write on first use goes to the pod's own volumes: the root is read-only.
 _WRITABLE = {
-    "HF_HOME": f"{_CACHE}/huggingface",
+    "HF_HOME": f"{CACHE}/huggingface",
     "HOME": HOME,
     "TMPDIR": "/tmp",
     "USER": "vllm",
-    "XDG_CACHE_HOME": _CACHE,
+    "XDG_CACHE_HOME": CACHE,
     "XDG_CONFIG_HOME": f"{HOME}/.config",
-}
-# Of engines that compile; a shared compile cache takes their place.
-_COMPILED = {
-    "FLASHINFER_WORKSPACE_BASE": HOME,
-    "TORCHINDUCTOR_CACHE_DIR": f"{_CACHE}/torchinductor",
-    "TRITON_CACHE_DIR": f"{_CACHE}/triton",
-    "VLLM_CACHE_ROOT": f"{_CACHE}/vllm",
 }
 _OFFLINE = {"HF_HUB_DISABLE_TELEMETRY": "1", "HF_HUB_OFFLINE": "1"}
 
@@ -128,17 +118,12 @@ def server_variables(
     fixed = {
         **_WRITABLE,
         **_OFFLINE,
-        **({} if release.engine == "llama-server" else _COMPILED),
-        **cache,
+        **(cache or engine(release.engine).compile_variables(None)),
         **server_env(settings, release),
         **plan.model.engine.env,
     }
     env: list[dict[str, Any]] = [{"name": name, "value": value} for name, value in sorted(fixed.items())]
-    addresses = []
-    if plan.role != "both":
-        addresses.append("VLLM_NIXL_SIDE_CHANNEL_HOST")
-    if settings.ranks.nodes > 1:
-        addresses.append("VLLM_HOST_IP")
+    addresses = engine(release.engine).addresses(settings)
     env += [{"name": name, "valueFrom": {"fieldRef": {"fieldPath": "status.podIP"}}} for name in addresses]
     if plan.model.access.api_key and release.api_key_env:
         reference = {"secretKeyRef": {"name": plan.model.access.api_key, "key": "value"}}
@@ -167,23 +152,18 @@ def _server(
     return server
 
 
-# Where a worker's first rank is: as many after the leader's as there are on every node before it.
-_WORKER_WITH_RANKS = 'exec vllm serve "$@" --data-parallel-start-rank=$((LWS_WORKER_INDEX * RANKS_PER_NODE))'
-
-
 def _worker(plan: ModelPlan, settings: ServeSettings, cache: Mapping[str, str]) -> dict[str, Any]:
     """A pod that computes and answers nobody: its leader's probes stand for the whole group."""
+    release, served_by = plan.serving.release, engine(plan.serving.release.engine)
     worker = {
         **_engine(plan, settings, cache),
         "name": "server",
-        "args": list(worker_args(settings, plan.serving.release)),
+        "args": list(served_by.worker_args(settings, release)),
     }
-    if settings.ranks.data > 1:
-        worker["command"] = ["/bin/sh", "-c", _WORKER_WITH_RANKS, "worker"]
-        worker["env"] = [
-            *worker["env"],
-            {"name": "RANKS_PER_NODE", "value": str(settings.ranks.data_per_node)},
-        ]
+    if command := served_by.worker_command(settings):
+        worker["command"] = list(command)
+    own = served_by.worker_env(settings)
+    worker["env"] = [*worker["env"], *({"name": name, "value": value} for name, value in own.items())]
     return worker
 
 
@@ -232,8 +212,8 @@ def _mounts(plan: ModelPlan, cache: Mapping[str, str]) -> list[dict[str, Any]]:
         mounts.append({"name": "local", "mountPath": LOCAL_PATH, "readOnly": True})
     if cache:
         mounts.append(compile_cache_mount(cache))
-    if plan.serving.release.engine == "triton":
-        mounts.append({"name": "repository", "mountPath": REPOSITORY, "readOnly": True})
+    if repository := engine(plan.serving.release.engine).repository:
+        mounts.append({"name": "repository", "mountPath": repository, "readOnly": True})
     if plan.pod.hugepages.in_bytes:
         mounts.append({"name": "hugepages", "mountPath": "/dev/hugepages"})
     return mounts
@@ -256,8 +236,8 @@ def _volumes(plan: ModelPlan, settings: ServeSettings, *, shared: bool) -> list[
         volumes.append({"name": "compile-cache", "persistentVolumeClaim": {"claimName": CLAIM}})
     if plan.model.cache_strategy == "nvme":
         volumes.append({"name": "local", "emptyDir": {"sizeLimit": (plan.pod.ephemeral * 1.5).quantity}})
-    if plan.serving.release.engine == "triton":
-        items = [{"key": repository_key(path), "path": path} for path in sorted(model_repository(settings))]
+    if files := engine(plan.serving.release.engine).files(settings):
+        items = [{"key": repository_key(path), "path": path} for path in sorted(files)]
         volumes.append(
             {"name": "repository", "configMap": {"name": f"{plan.name}-repository", "items": items}}
         )
@@ -267,7 +247,7 @@ def _volumes(plan: ModelPlan, settings: ServeSettings, *, shared: bool) -> list[
 
 
 def repository_key(path: str) -> str:
-    """A path of Triton's model repository as a key of a ConfigMap."""
+    """A path of the engine's files as a key of a ConfigMap."""
     return path.replace("/", ".")
 
 

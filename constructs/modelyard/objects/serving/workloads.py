@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from modelyard.engines import batch_args
+from modelyard.engines import engines
 from modelyard.objects.labels import cost_labels, model_labels, selector_labels
 from modelyard.objects.platform.model_cache import CLAIM
 from modelyard.objects.platform.priority import priority_class
@@ -101,14 +101,14 @@ def batch_job(plan: ModelPlan, environment: Environment) -> dict[str, Any]:
     [server] = spec["containers"]
     for unused in ("ports", "lifecycle", "startupProbe", "readinessProbe", "livenessProbe"):
         server.pop(unused)
-    files = {"-i": batch.input, "-o": batch.output}
+    engine = engines()[plan.serving.release.engine]
+    requests, answers = (uri.removeprefix("efs:/") for uri in (batch.input, batch.output))
     server |= {
         "name": "batch",
-        "command": ["vllm", "run-batch"],
-        "args": [
-            *(word for flag, uri in files.items() for word in (flag, uri.removeprefix("efs:/"))),
-            *batch_args(serve_settings(plan), plan.serving.release),
-        ],
+        "command": list(engine.batch_command()),
+        "args": list(
+            engine.batch_args(serve_settings(plan), plan.serving.release, requests=requests, answers=answers)
+        ),
     }
     # The weights beside it stay out of reach of what runs here.
     folder = {"name": "batch", "mountPath": "/batches", "subPath": "batches"}

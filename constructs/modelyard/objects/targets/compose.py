@@ -4,15 +4,15 @@ from __future__ import annotations
 
 from typing import Any
 
-from modelyard.engines import ServeSettings, server_args, server_command
-from modelyard.engines.triton import REPOSITORY, model_repository
+from modelyard.engines import ServeSettings, engine, server_args, server_command
+from modelyard.engines.engine import HOME
 from modelyard.findings import Finding
 from modelyard.objects.platform.model_cache import MOUNT_PATH
 from modelyard.objects.pods.images import PYTHON
 from modelyard.objects.pods.ports import PORT
 from modelyard.objects.pods.probes import Drain
 from modelyard.objects.pods.security import UID
-from modelyard.objects.serving.pod import HOME, server_image, server_variables
+from modelyard.objects.serving.pod import server_image, server_variables
 from modelyard.objects.serving.settings import serve_settings
 from modelyard.objects.serving.weights import (
     FETCH_SCRIPT,
@@ -63,10 +63,9 @@ def compose_file(plan: ModelPlan) -> Document:
     fetches = {name: {"condition": "service_completed_successfully"} for name in services}
     services["server"] = {"depends_on": fetches, **_server(plan, settings)}
     document: Document = {"name": plan.name, "services": services, "volumes": {"models": {}}}
-    if plan.serving.release.engine == "triton":
+    if files := engine(plan.serving.release.engine).files(settings):
         document["configs"] = {
-            _config_name(path): {"content": _literal(text)}
-            for path, text in model_repository(settings).items()
+            _config_name(path): {"content": _literal(text)} for path, text in files.items()
         }
     return document
 
@@ -105,7 +104,7 @@ def _server(plan: ModelPlan, settings: ServeSettings) -> Document:
         "tmpfs": [f"{HOME}:exec,size=8g,mode=0700,uid={UID},gid={UID}", "/tmp:exec,size=2g,mode=1777"],
         "shm_size": _bytes(pod.shm.in_mib),
         "healthcheck": {
-            "test": ["CMD", *_probe(release.engine, release.health)],
+            "test": ["CMD", *engine(release.engine).probe(f"http://127.0.0.1:{PORT}{release.health}")],
             "interval": "15s",
             "timeout": "15s",
             "retries": 10,
@@ -119,10 +118,11 @@ def _server(plan: ModelPlan, settings: ServeSettings) -> Document:
         service["devices"] = [
             f"/dev/neuron{number}:/dev/neuron{number}" for number in range(pod.accelerators)
         ]
-    if release.engine == "triton":
+    served_by = engine(release.engine)
+    if files := served_by.files(settings):
         service["configs"] = [
-            {"source": _config_name(path), "target": f"{REPOSITORY}/{path}"}
-            for path in sorted(model_repository(settings))
+            {"source": _config_name(path), "target": f"{served_by.repository}/{path}"}
+            for path in sorted(files)
         ]
     return service
 
@@ -161,13 +161,6 @@ def _devices(plan: ModelPlan) -> Document:
         return {}
     device = {"driver": "nvidia", "count": plan.pod.accelerators, "capabilities": ["gpu"]}
     return {"reservations": {"devices": [device]}}
-
-
-def _probe(engine: str, path: str) -> list[str]:
-    url = f"http://127.0.0.1:{PORT}{path}"
-    if engine == "llama-server":  # its image has curl and no Python
-        return ["curl", "--fail", "--silent", "--max-time", "10", url]
-    return ["python3", "-c", f"import urllib.request; urllib.request.urlopen('{url}', timeout=10)"]
 
 
 def _literal(text: str) -> str:

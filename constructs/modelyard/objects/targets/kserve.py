@@ -10,6 +10,7 @@ from collections.abc import Mapping
 from copy import deepcopy
 from typing import Any
 
+from modelyard.engines import engine
 from modelyard.engines.vllm import DATA_PARALLEL_PORT
 from modelyard.findings import Finding
 from modelyard.manifests.pods import INSTANCE, Manifest, is_server, pod_templates
@@ -25,7 +26,6 @@ API_VERSION = "serving.kserve.io/v1alpha2"
 SERVER = "modelyard.dev/server"
 """Label by which Services, policies and budgets find the pods that KServe starts."""
 
-_ENGINES = ("vllm", "vllm-neuron")
 # KServe's own, which it selects by or which its controllers write.
 _RESERVED = (
     "app.kubernetes.io/name",
@@ -53,7 +53,7 @@ def with_kserve(
             field=("engine",),
         )
         for model in plan.models
-        if model.serving.release.engine not in _ENGINES
+        if engine(model.serving.release.engine).kserve is None
     ]
     gone = {f"models/{finding.subject}" for finding in left_out}
     result = {}
@@ -163,7 +163,8 @@ def _parallelism(plan: ModelPlan) -> Manifest:
 def _pod(plan: ModelPlan, spec: Manifest) -> Manifest:
     """Our pod with the engine under the name and at the port that KServe's defaults are merged into."""
     server = spec["containers"][0]
-    main: Manifest = {**server, "name": "main", "command": server.get("command", ["vllm", "serve"])}
+    command = engine(plan.serving.release.engine).kserve or ()
+    main: Manifest = {**server, "name": "main", "command": server.get("command", list(command))}
     result: dict[str, Any] = {**spec, "containers": [main, *spec["containers"][1:]]}
     if plan.role == "decode":
         # KServe brings its own routing sidecar, into which these are merged: the pod's own port gets its name.

@@ -2,21 +2,64 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 
+from modelyard.engines.engine import Engine
+from modelyard.engines.host import HostLoad, HostRequest, request_of_mapped_weights
+from modelyard.engines.parsers import Parsers
 from modelyard.engines.release import Release
 from modelyard.engines.settings import ServeSettings
+from modelyard.engines.signals import Signals
+from modelyard.hardware import Accelerator
+from modelyard.hardware.platform import StartupFacts
 
 # A number of layers beyond any model's: all of them.
 _ALL_LAYERS = 999
 _PING_SECONDS = 5
 
 
-class LlamaServer:
+class LlamaServer(Engine):
     """Slots of equal length share the context; what is left to `-fit` differs by node, so everything is said."""
 
-    def command(self, settings: ServeSettings) -> tuple[str, ...]:
-        return ()
+    name = "llama-server"
+    place = "GPUs and CPUs"
+    memory = "layers"
+    sequences = 4  # each keeps its cache for itself; its own default serves one at a time
+    one_process = True
+    reads_names = False
+    forces_functions = False  # it knows `required` alone
+    lists_lengths = False
+    signals = Signals(
+        waiting="llamacpp:requests_deferred",
+        running="llamacpp:requests_processing",
+        prompt_tokens="llamacpp:prompt_tokens_total",
+        generated_tokens="llamacpp:tokens_predicted_total",
+    )
+
+    def runs_on(self, accelerator: Accelerator) -> bool:
+        return accelerator.vendor in ("nvidia", "cpu")
+
+    def usual_for(self, accelerator: Accelerator, *, gguf: bool) -> bool:
+        return gguf or accelerator.vendor == "cpu"
+
+    def compile_seconds(self, facts: StartupFacts) -> int:
+        return 0
+
+    def host(self, load: HostLoad) -> HostRequest:
+        return request_of_mapped_weights(load)
+
+    def probe(self, url: str) -> list[str]:
+        """Its image has curl and no Python."""
+        return ["curl", "--fail", "--silent", "--max-time", "10", url]
+
+    def parsers(self, row: Mapping[str, str]) -> Parsers:
+        """It reads them off the chat template."""
+        return Parsers("auto", "auto")
+
+    def given(self, flags: Mapping[str, str], files: Mapping[str, str]) -> dict[str, str]:
+        slots, context = flags.get("parallel", "1"), flags.get("ctx-size", "0")
+        length = int(context) // max(1, int(slots)) if context.isdigit() and slots.isdigit() else 0
+        return {**flags, "max-model-len": str(length), "max-num-seqs": slots}
 
     def args(self, settings: ServeSettings, release: Release) -> tuple[str, ...]:
         layers = _ALL_LAYERS if settings.gpu_layers is None else settings.gpu_layers
@@ -45,9 +88,6 @@ class LlamaServer:
             *switches,
             *_free(settings),
         )
-
-    def env(self, settings: ServeSettings) -> dict[str, str]:
-        return {}
 
 
 def _free(settings: ServeSettings) -> Iterator[str]:

@@ -3,9 +3,15 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Mapping
 
+from modelyard.engines.engine import Engine
+from modelyard.engines.parsers import Parsers
 from modelyard.engines.release import Release
 from modelyard.engines.settings import ServeSettings
+from modelyard.engines.signals import Signals
+from modelyard.engines.vllm import compile_variables
+from modelyard.reading import NotJson, parse_json
 
 FRONTEND = "/opt/tritonserver/python/openai/openai_frontend/main.py"
 REPOSITORY = "/repository"
@@ -21,21 +27,60 @@ parameters: {
 """
 
 
-class Triton:
+# Names of the OpenAI frontend for vLLM's (main.py, --tool-call-parser).
+_TOOL_PARSERS = {"llama3_json": "llama3", "mistral": "mistral"}
+
+
+class Triton(Engine):
     """The frontend takes no engine settings: they stand in the model repository."""
 
+    signals = Signals(
+        waiting="nv_inference_pending_request_count",
+        requests="nv_inference_request_success",
+        failed="nv_inference_request_failure",
+    )
+
     def __init__(self, backend: str = "vllm") -> None:
-        self._backend = backend
+        self.backend = backend
+        self.name = "triton" if backend == "vllm" else f"triton-{backend}"
+        if backend == "vllm":
+            self.repository = REPOSITORY
+            self.states_utilization = True
+        else:
+            self.prepared = "the TensorRT-LLM backend"
+
+    @property
+    def file_name(self) -> str:
+        return "triton"
+
+    @property
+    def metrics_page(self) -> str:
+        """Triton's page, whatever is behind it."""
+        return "triton"
+
+    def files(self, settings: ServeSettings) -> dict[str, str]:
+        return model_repository(settings) if self.repository else {}
+
+    def compile_variables(self, root: str | None) -> dict[str, str]:
+        return compile_variables(root)
+
+    def parsers(self, row: Mapping[str, str]) -> Parsers:
+        return Parsers(tools=_TOOL_PARSERS.get(row.get("tools", "")))
+
+    def given(self, flags: Mapping[str, str], files: Mapping[str, str]) -> dict[str, str]:
+        written = next((text for path, text in files.items() if path.endswith("model.json")), "{}")
+        values = _stated(written)
+        return {**flags, **{name.replace("_", "-"): str(value) for name, value in values.items()}}
 
     def command(self, settings: ServeSettings) -> tuple[str, ...]:
         return ("python3", FRONTEND)
 
     def args(self, settings: ServeSettings, release: Release) -> tuple[str, ...]:
-        prepared = self._backend == "tensorrtllm"
+        prepared = self.backend == "tensorrtllm"
         repository = f"{settings.model_path}/repository" if prepared else REPOSITORY
         args = [
             f"--model-repository={repository}",
-            f"--backend={self._backend}",
+            f"--backend={self.backend}",
             "--host=0.0.0.0",
             f"--openai-port={settings.port}",
             # The frontend's own default cuts every answer after 16 tokens.
@@ -48,7 +93,16 @@ class Triton:
         return tuple(args)
 
     def env(self, settings: ServeSettings) -> dict[str, str]:
-        return {"TRTLLM_ORCHESTRATOR": "1"} if self._backend == "tensorrtllm" else {}
+        return {"TRTLLM_ORCHESTRATOR": "1"} if self.backend == "tensorrtllm" else {}
+
+
+def _stated(written: object) -> dict[str, object]:
+    """What a model repository says; nothing where a patch has made something else of it."""
+    try:
+        values = parse_json(written) if isinstance(written, str) else None
+    except NotJson:
+        values = None
+    return values if isinstance(values, dict) else {}
 
 
 def model_repository(settings: ServeSettings) -> dict[str, str]:

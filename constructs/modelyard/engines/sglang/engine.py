@@ -2,15 +2,54 @@
 
 from __future__ import annotations
 
-from modelyard.engines.engine import free_args
+from collections.abc import Mapping
+
+from modelyard.engines.engine import Engine, free_args
+from modelyard.engines.parsers import Parsers
 from modelyard.engines.release import Release
 from modelyard.engines.settings import ServeSettings
+from modelyard.engines.signals import Signals
+from modelyard.engines.vllm import compile_variables
 
 _GRAMMARS = {"xgrammar": "xgrammar", "guidance": "llguidance", "outlines": "outlines"}
 
 
-class Sglang:
+# Its own names for what vLLM calls --max-model-len and so on.
+_NAMES = {
+    "context-length": "max-model-len",
+    "tp-size": "tensor-parallel-size",
+    "max-running-requests": "max-num-seqs",
+    "mem-fraction-static": "gpu-memory-utilization",
+}
+
+
+class Sglang(Engine):
     """SGLang states the share of memory for weights and cache together, and the rest is left for activations and graphs."""
+
+    name = "sglang"
+    signals = Signals(
+        waiting="sglang:num_queue_reqs",
+        running="sglang:num_running_reqs",
+        kv_cache_usage="sglang:token_usage",
+        ttft="sglang:time_to_first_token_seconds",
+        itl="sglang:inter_token_latency_seconds",
+        e2e="sglang:e2e_request_latency_seconds",
+        prompt_tokens="sglang:prompt_tokens_total",
+        generated_tokens="sglang:generation_tokens_total",
+        preemptions="sglang:num_retracted_requests_total",
+        requests="sglang:num_requests_total",
+        failed="sglang:num_aborted_requests_total",
+    )
+
+    def compile_variables(self, root: str | None) -> dict[str, str]:
+        return compile_variables(root)
+
+    def parsers(self, row: Mapping[str, str]) -> Parsers:
+        """It reads them off the chat template."""
+        return Parsers("auto", "auto")
+
+    def given(self, flags: Mapping[str, str], files: Mapping[str, str]) -> dict[str, str]:
+        return {_NAMES.get(name, name): value for name, value in flags.items()}
 
     def command(self, settings: ServeSettings) -> tuple[str, ...]:
         return ("python3", "-m", "sglang.launch_server")

@@ -4,9 +4,11 @@ from __future__ import annotations
 
 from typing import Any
 
-from modelyard.engines.engine import compact_json, free_args
+from modelyard.engines.engine import CACHE, HOME, Engine, compact_json, free_args
 from modelyard.engines.release import Release
 from modelyard.engines.settings import ServeSettings
+from modelyard.engines.signals import Signals
+from modelyard.hardware import Accelerator
 
 # Ports inside a replica: vLLM's own defaults, named so that policies can name them.
 MASTER_PORT = 29501
@@ -17,11 +19,38 @@ KV_TRANSFER_PORT = 5600
 _ONLINE = {"fp8": "fp8_per_channel", "int8": "int8_per_channel_weight_only"}
 
 
-class Vllm:
+# Where a worker's first rank is: as many after the leader's as there are on every node before it.
+_WORKER_WITH_RANKS = 'exec vllm serve "$@" --data-parallel-start-rank=$((LWS_WORKER_INDEX * RANKS_PER_NODE))'
+
+_SIGNALS = Signals(
+    waiting="vllm:num_requests_waiting",
+    running="vllm:num_requests_running",
+    kv_cache_usage="vllm:kv_cache_usage_perc",
+    ttft="vllm:time_to_first_token_seconds",
+    itl="vllm:inter_token_latency_seconds",
+    e2e="vllm:e2e_request_latency_seconds",
+    prompt_tokens="vllm:prompt_tokens_total",
+    generated_tokens="vllm:generation_tokens_total",
+    preemptions="vllm:num_preemptions_total",
+    requests="vllm:request_success_total",
+    failed='vllm:request_success_total{finished_reason="error"}',
+)
+
+
+class Vllm(Engine):
     """The model path first, as the entrypoint wants it, then full flag names: abbreviations resolve in silence."""
 
-    def command(self, settings: ServeSettings) -> tuple[str, ...]:
-        return ()
+    name = "vllm"
+    fp8_cache = True
+    states_utilization = True
+    shares_compiled = True
+    kserve = ("vllm", "serve")
+    aiconfigurator = "vllm"
+    service_prefix = "vllm"
+    signals = _SIGNALS
+
+    def usual_for(self, accelerator: Accelerator, *, gguf: bool) -> bool:
+        return accelerator.vendor == "nvidia" and not gguf
 
     def args(self, settings: ServeSettings, release: Release) -> tuple[str, ...]:
         return (
@@ -32,8 +61,30 @@ class Vllm:
             *free_args(settings, release),
         )
 
-    def batch_args(self, settings: ServeSettings, release: Release) -> tuple[str, ...]:
-        """The same engine without the server, for `vllm run-batch`, which takes the model as a flag."""
+    def addresses(self, settings: ServeSettings) -> tuple[str, ...]:
+        exchanging = ("VLLM_NIXL_SIDE_CHANNEL_HOST",) if settings.kv_role != "both" else ()
+        return (*exchanging, *(("VLLM_HOST_IP",) if settings.ranks.nodes > 1 else ()))
+
+    def worker_command(self, settings: ServeSettings) -> tuple[str, ...]:
+        return ("/bin/sh", "-c", _WORKER_WITH_RANKS, "worker") if settings.ranks.data > 1 else ()
+
+    def worker_args(self, settings: ServeSettings, release: Release) -> tuple[str, ...]:
+        """Their first data-parallel rank is the pod's to compute."""
+        return (*self.args(settings, release), "--headless")
+
+    def worker_env(self, settings: ServeSettings) -> dict[str, str]:
+        return {"RANKS_PER_NODE": str(settings.ranks.data_per_node)} if settings.ranks.data > 1 else {}
+
+    def compile_variables(self, root: str | None) -> dict[str, str]:
+        return compile_variables(root)
+
+    def batch_command(self) -> tuple[str, ...]:
+        return ("vllm", "run-batch")
+
+    def batch_args(
+        self, settings: ServeSettings, release: Release, *, requests: str, answers: str
+    ) -> tuple[str, ...]:
+        """The same engine without the server, which takes the model as a flag."""
         serving = {
             "--served-model-name",
             "--host",
@@ -48,7 +99,8 @@ class Vllm:
                 skipping = flag.partition("=")[0] in serving
             if not skipping:
                 kept.append(flag)
-        return (f"--model={path}", "--served-model-name", *settings.served_names, *kept)
+        files = ("-i", requests, "-o", answers)
+        return (*files, f"--model={path}", "--served-model-name", *settings.served_names, *kept)
 
     def env(self, settings: ServeSettings) -> dict[str, str]:
         env = {"VLLM_NO_USAGE_STATS": "1"}
@@ -65,6 +117,18 @@ class Vllm:
         if settings.sleep:
             env["VLLM_SERVER_DEV_MODE"] = "1"
         return env
+
+
+def compile_variables(root: str | None) -> dict[str, str]:
+    """Folders of what vLLM and its libraries compile, all below `root`; without one, where the libraries look."""
+    cache = root or f"{CACHE}/vllm"
+    beside = root or CACHE
+    return {
+        "VLLM_CACHE_ROOT": cache,
+        "TORCHINDUCTOR_CACHE_DIR": f"{beside}/torchinductor",
+        "TRITON_CACHE_DIR": f"{beside}/triton",
+        "FLASHINFER_WORKSPACE_BASE": root or HOME,
+    }
 
 
 def common_args(settings: ServeSettings) -> list[str]:

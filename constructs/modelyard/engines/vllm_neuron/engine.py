@@ -2,20 +2,45 @@
 
 from __future__ import annotations
 
-from modelyard.engines.engine import compact_json, free_args
+from modelyard.engines.engine import Engine, compact_json, free_args
 from modelyard.engines.release import Release
 from modelyard.engines.settings import ServeSettings
-from modelyard.engines.vllm import common_args
+from modelyard.engines.signals import Signals
+from modelyard.engines.vllm import Vllm, common_args, compile_variables
+from modelyard.hardware import Accelerator
+from modelyard.hardware.platform import StartupFacts
+
+_SIGNALS = Signals(
+    **{name: metric.replace("vllm:", "vllm_neuron:") for name, metric in vars(Vllm.signals).items() if metric}
+)
 
 
-class VllmNeuron:
+class VllmNeuron(Engine):
     """vLLM's common flags and the buckets that the compiler builds.
 
     The last bucket must equal the batch limits, or requests at the limit would have no compiled graph.
     """
 
-    def command(self, settings: ServeSettings) -> tuple[str, ...]:
-        return ()
+    name = "vllm-neuron"
+    place = "trn2"
+    states_utilization = True
+    shares_compiled = True
+    kserve = ("vllm", "serve")
+    service_prefix = "vllm"
+    signals = _SIGNALS
+
+    def runs_on(self, accelerator: Accelerator) -> bool:
+        return accelerator.vendor == "aws"
+
+    def usual_for(self, accelerator: Accelerator, *, gguf: bool) -> bool:
+        return accelerator.vendor == "aws" and not gguf
+
+    def compile_seconds(self, facts: StartupFacts) -> int:
+        return facts.neuron_compile_seconds
+
+    def compile_variables(self, root: str | None) -> dict[str, str]:
+        kept = {"NEURON_COMPILED_ARTIFACTS": f"{root}/neuron"} if root else {}
+        return compile_variables(root) | kept
 
     def args(self, settings: ServeSettings, release: Release) -> tuple[str, ...]:
         neuron = {

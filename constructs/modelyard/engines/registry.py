@@ -1,0 +1,129 @@
+"""The engines that there are: Modelyard's own, and those of other packages."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from functools import cache
+from importlib.metadata import entry_points
+from types import MappingProxyType
+
+from modelyard.engines.engine import Engine
+from modelyard.engines.llama_server import LlamaServer
+from modelyard.engines.sglang import Sglang
+from modelyard.engines.triton import Triton
+from modelyard.engines.vllm import Vllm
+from modelyard.engines.vllm_neuron import VllmNeuron
+from modelyard.hardware import Accelerator
+
+GROUP = "modelyard.engines"
+"""Entry points of this group name an `Engine`, or a class of one."""
+
+USUAL = "vllm"
+"""The engine whose facts stand in where none is known."""
+
+_OWN: tuple[Engine, ...] = (
+    Vllm(),
+    VllmNeuron(),
+    LlamaServer(),
+    Sglang(),
+    Triton(),
+    Triton("tensorrtllm"),
+)
+
+
+class UnusableEngine(Exception):
+    """An entry point does not lead to an engine; the text names it and its package."""
+
+
+@cache
+def engines() -> Mapping[str, Engine]:
+    """Name to engine, Modelyard's own first.
+
+    Raises:
+        UnusableEngine: one of another package cannot be loaded, or takes a name that is taken.
+    """
+    found = {engine.name: engine for engine in _OWN}
+    for point in sorted(entry_points(group=GROUP), key=lambda each: each.name):
+        package = point.dist.name if point.dist else "?"
+        try:
+            made = point.load()
+            engine = made() if isinstance(made, type) else made
+        except Exception as problem:
+            raise UnusableEngine(
+                f"engine {point.name} of package {package} cannot be loaded: {type(problem).__name__}: {problem}"
+            ) from problem
+        if not isinstance(engine, Engine) or engine.name in found:
+            why = (
+                f"the name {engine.name} is taken"
+                if isinstance(engine, Engine)
+                else f"{point.value} is no Engine"
+            )
+            raise UnusableEngine(f"engine {point.name} of package {package} cannot be used: {why}")
+        found[engine.name] = engine
+    return MappingProxyType(found)
+
+
+def engine(name: str) -> Engine:
+    """The engine called `name`.
+
+    Raises:
+        KeyError: there is none.
+    """
+    return engines()[name]
+
+
+def file_names() -> tuple[str, ...]:
+    """What `engine.name` of a model file may be."""
+    return tuple(dict.fromkeys(each.file_name for each in engines().values()))
+
+
+def backends() -> tuple[str, ...]:
+    """What `engine.backend` of a model file may be."""
+    return tuple(dict.fromkeys(each.backend for each in engines().values() if each.backend))
+
+
+def memory_models() -> tuple[str, ...]:
+    """The engines that have memory facts of their own."""
+    return tuple(name for name, each in engines().items() if each.folder.joinpath("memory.yaml").is_file())
+
+
+def named_engine(file_name: str, backend: str | None) -> Engine:
+    """The engine that a model file names; without a backend the first one of the name.
+
+    Raises:
+        LookupError: no engine has the name with that backend.
+    """
+    for each in engines().values():
+        if each.file_name == file_name and backend in (None, each.backend):
+            return each
+    raise LookupError(f"no engine {file_name} has a backend {backend}")
+
+
+def usual_engine(accelerator: Accelerator, *, gguf: bool) -> Engine:
+    """The engine that `auto` means on `accelerator`.
+
+    Raises:
+        LookupError: none is meant.
+    """
+    for each in engines().values():
+        if each.usual_for(accelerator, gguf=gguf):
+            return each
+    raise LookupError(f"no engine for {accelerator.name}")
+
+
+def places() -> str:
+    """Which engines run where, as a fix says it."""
+    where: dict[str, list[str]] = {}
+    for each in engines().values():
+        names = where.setdefault(each.place, [])
+        if each.file_name not in names:
+            names.append(each.file_name)
+    return ", ".join(
+        f"{' or '.join(filter(None, (', '.join(names[:-1]), names[-1])))} on {place}"
+        for place, names in where.items()
+    )
+
+
+def service_prefixes() -> tuple[str, ...]:
+    """Names of Services whose variables, which Kubernetes sets, an engine would take for its own."""
+    return tuple(dict.fromkeys(each.service_prefix for each in engines().values() if each.service_prefix))

@@ -1,0 +1,84 @@
+"""Releases of engines, as tables in their own folders."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from functools import cache
+from types import MappingProxyType
+from typing import Any
+
+from modelyard.engines.memory import memory_facts
+from modelyard.engines.parsers import Parsers, family_parsers
+from modelyard.engines.registry import USUAL, engine, engines
+from modelyard.engines.release import Flag, Release, version_key
+
+
+@cache
+def releases() -> tuple[Release, ...]:
+    """Every known release, newest last within an engine."""
+    tables = sorted(
+        (
+            table
+            for engine in engines().values()
+            for file in engine.release_tables
+            # Engines of one folder keep their releases beside each other.
+            if (table := json.loads(file.read_text(encoding="utf-8")))["engine"] == engine.name
+        ),
+        key=lambda table: (table["engine"], version_key(table["version"])),
+    )
+    return tuple(_release(table) for table in tables)
+
+
+def _release(table: Mapping[str, Any]) -> Release:
+    flags: dict[str, Flag] = {}
+    for name, row in table["flags"].items():
+        flag = Flag(
+            name,
+            row["type"],
+            choices=tuple(row.get("choices", ())),
+            many=row.get("many", False),
+            only_on=row.get("onlyOn", False),
+        )
+        for spelling in (name, *row.get("aliases", ())):
+            flags[spelling] = flag
+    return Release(
+        engine=table["engine"],
+        version=table["version"],
+        image=table["image"],
+        cpu_image=table.get("cpuImage"),
+        health=table["health"],
+        metrics_path=table["metricsPath"],
+        metrics_need_key=table.get("metricsNeedKey", False),
+        api_key_env=table.get("apiKeyEnv"),
+        drain=table["drain"],
+        floor=table.get("securityFloor", {}).get("version"),
+        tracing=table.get("tracing", False),
+        memory=memory_facts(*table.get("memory", (table["engine"], table["version"]))),
+        architectures=frozenset(table["architectures"]),
+        flags=MappingProxyType(flags),
+        owned=MappingProxyType(table["owned"]),
+        removed=MappingProxyType(table["removed"]),
+        tool_parsers=frozenset(table["toolParsers"]),
+        reasoning_parsers=frozenset(table["reasoningParsers"]),
+        tasks=frozenset(table["tasks"]),
+        supports=frozenset(table["supports"]),
+        _quantization=MappingProxyType(table["quantizationMinCapability"]),
+    )
+
+
+def newest_release(engine: str) -> Release:
+    """The newest known release of `engine`."""
+    return [r for r in releases() if r.engine == engine][-1]
+
+
+def release(engine: str, version: str | None = None) -> Release | None:
+    """The release asked for, the newest for None; None when the release is not known."""
+    if version is None:
+        return newest_release(engine)
+    return next((r for r in releases() if r.engine == engine and r.version == version), None)
+
+
+def parsers_for(model_id: str, model_type: str, name: str = USUAL) -> Parsers:
+    """The parsers of a model family, by the names of engine `name`."""
+    return engine(name).parsers(family_parsers(model_id, model_type))

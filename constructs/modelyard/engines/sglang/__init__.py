@@ -1,0 +1,5 @@
+"""SGLang on NVIDIA GPUs."""
+
+from modelyard.engines.sglang.engine import Sglang
+
+__all__ = ["Sglang"]
