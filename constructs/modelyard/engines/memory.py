@@ -10,6 +10,7 @@ from typing import Any, Literal
 
 from ruamel.yaml import YAML
 
+from modelyard.engines.versions import stated_order
 from modelyard.hardware import Accelerator
 from modelyard.hardware.accelerators import Capability
 
@@ -127,7 +128,8 @@ def memory_facts_for(
         LookupError: as `memory_facts`.
     """
     fallback = _table(engine).get("fallback") if engine in _FILES else None
-    if fallback and _key(fallback["since"]) <= _key(version) < _key(fallback["until"]):
+    order = stated_order(version)
+    if fallback and stated_order(fallback["since"]) <= order < stated_order(fallback["until"]):
         old = capability is not None and capability < tuple(fallback["belowCapability"])
         if old or kv_cache_dtype in fallback["caches"]:
             return memory_facts(engine, fallback["to"])
@@ -145,7 +147,7 @@ def memory_facts(engine: str, version: str) -> MemoryFacts:
         raise LookupError(f"no memory facts for engine {engine}; known are {', '.join(_FILES)}")
     merged: dict[str, Any] = {}
     for entry in _table(engine)["versions"]:
-        if _key(entry["since"]) <= _key(version):
+        if stated_order(entry["since"]) <= stated_order(version):
             merged.update({key: value for key, value in entry.items() if key != "since"})
     if not merged:
         raise LookupError(f"no memory facts for {engine} {version}")
@@ -157,7 +159,7 @@ def regime(engine: str, version: str, key: str) -> str:
     return [
         str(entry["since"])
         for entry in _table(engine)["versions"]
-        if key in entry and _key(entry["since"]) <= _key(version)
+        if key in entry and stated_order(entry["since"]) <= stated_order(version)
     ][-1]
 
 
@@ -226,16 +228,3 @@ def _facts(engine: str, version: str, row: Mapping[str, Any]) -> MemoryFacts:
         absorbed=row.get("absorbed", "none"),
         kv_cap_fraction=row.get("kvCapFraction"),
     )
-
-
-def _key(version: str) -> tuple[int, ...]:
-    """Numbers of a version up to the first part that is none: 0.17.1rc1.dev88 is (0, 17, 1)."""
-    numbers = []
-    for part in version.removeprefix("v").split("."):
-        digits = part[: next((i for i, char in enumerate(part) if not char.isdigit()), len(part))]
-        if not digits:
-            break
-        numbers.append(int(digits))
-        if digits != part:
-            break
-    return tuple(numbers)

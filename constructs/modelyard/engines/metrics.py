@@ -12,6 +12,8 @@ from typing import Any, Literal
 
 from ruamel.yaml import YAML
 
+from modelyard.engines.versions import release_order
+
 MetricType = Literal["counter", "gauge", "histogram", "summary"]
 
 EXPORTERS = (
@@ -145,7 +147,7 @@ def metrics_of(engine: str, version: str) -> Metrics:
     engine = engine.removesuffix("-tensorrtllm")  # Triton's page, whatever is behind it
     if engine not in _ENGINES:
         raise KeyError(f"no metrics are known of {engine}")
-    if _key(version) < _key(_table(engine).get("since", "0")):
+    if release_order(version) < release_order(_table(engine).get("since", "0")):
         raise KeyError(f"no metrics are known of {engine} {version}")
     return _page(engine)
 
@@ -155,10 +157,6 @@ def metrics_of_exporter(name: str) -> Metrics:
     if name not in EXPORTERS:
         raise KeyError(f"no metrics are known of {name}")
     return _page(name)
-
-
-def _key(version: str) -> tuple[int, ...]:
-    return tuple(int(part) for part in version.removeprefix("b").split("."))
 
 
 @cache

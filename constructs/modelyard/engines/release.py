@@ -11,6 +11,7 @@ from types import MappingProxyType
 from typing import Any, Literal
 
 from modelyard.engines.memory import MemoryFacts, memory_facts
+from modelyard.engines.versions import release_order
 from modelyard.hardware import compute_capability
 from modelyard.hardware.accelerators import Capability
 
@@ -69,7 +70,7 @@ class Release:
     @property
     def below_floor(self) -> bool:
         """Whether a hole is known in this version."""
-        return self.floor is not None and _version_key(self.version) < _version_key(self.floor)
+        return self.floor is not None and release_order(self.version) < release_order(self.floor)
 
     def image_for(self, *, cpu: bool) -> str:
         """The image for CPUs, or for accelerators."""
@@ -90,7 +91,7 @@ def releases() -> tuple[Release, ...]:
             for f in files("modelyard.engines").joinpath("data").iterdir()
             if f.name.endswith(".json")
         ),
-        key=lambda table: (table["engine"], _version_key(table["version"])),
+        key=lambda table: (table["engine"], release_order(table["version"])),
     )
     return tuple(_release(table) for table in tables)
 
@@ -130,11 +131,6 @@ def _release(table: Mapping[str, Any]) -> Release:
         supports=frozenset(table["supports"]),
         _quantization=MappingProxyType(table["quantizationMinCapability"]),
     )
-
-
-def _version_key(version: str) -> tuple[int, ...]:
-    """`0.33.0`, `26.07` and llama.cpp's `b11434` as numbers."""
-    return tuple(int(part) for part in version.removeprefix("b").split("."))
 
 
 def newest_release(engine: EngineName) -> Release:
