@@ -8,7 +8,7 @@ from pathlib import Path
 
 NEEDED = (
     "modelyard/py.typed",
-    "modelyard/account/preflight.py",
+    "modelyard/live/account/preflight.py",
     "modelyard/hardware/data/account.yaml",
     "modelyard/hardware/data/instance_types.json",
     "modelyard/engines/vllm/releases/0.33.0.json",

@@ -10,7 +10,7 @@ from aws_cdk import aws_ssm as ssm
 from constructs import Construct
 
 from modelyard.aws.exact_actions import use_exact_actions
-from modelyard.planning.identity import ENVIRONMENT_TAG
+from modelyard.planning.identity import ENVIRONMENT_TAG, parameter_name, stack_name
 from modelyard.spec import Environment
 
 
@@ -31,7 +31,7 @@ class EnvironmentStack(Stack):
         super().__init__(
             scope,
             construct_id,
-            stack_name=f"modelyard-{settings.name}-{self.concern}",
+            stack_name=stack_name(settings.name, self.concern),
             description=description,
             env=AwsEnvironment(account=settings.account, region=settings.region),
             termination_protection=settings.removal == "retain",
@@ -62,13 +62,11 @@ class EnvironmentStack(Stack):
         ssm.StringParameter(
             self._published,
             "".join(part.capitalize() for part in key.split("-")),
-            parameter_name=self._path(self.concern, key),
+            parameter_name=parameter_name(self.settings.name, self.concern, key),
             string_value=value,
         )
 
     def read(self, producer: type[EnvironmentStack], key: str) -> str:
         """A value that `producer` has published; CloudFormation reads it when it deploys this stack."""
-        return ssm.StringParameter.value_for_string_parameter(self, self._path(producer.concern, key))
-
-    def _path(self, concern: str, key: str) -> str:
-        return f"/modelyard/{self.settings.name}/{concern}/{key}"
+        name = parameter_name(self.settings.name, producer.concern, key)
+        return ssm.StringParameter.value_for_string_parameter(self, name)

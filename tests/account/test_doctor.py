@@ -14,8 +14,8 @@ from botocore.exceptions import (  # type: ignore[import-untyped]
     ReadTimeoutError,
 )
 
-from modelyard.account.preflight import CHECKS, policy
-from modelyard.account.session import Account, Action
+from modelyard.live.account.preflight import CHECKS, policy
+from modelyard.live.api.aws import Account, Operation
 from tests.account.conftest import REGION, Project
 from tests.account.fake_account import ACCOUNT, Answer, Error, FakeAccount, addon, denied, offered
 
@@ -749,12 +749,12 @@ def test_the_policy_is_printed_without_an_account_or_an_environment(
 
 
 def test_a_check_cannot_ask_for_what_it_does_not_declare(fake: FakeAccount) -> None:
-    from modelyard.account.preflight import _limited
+    from modelyard.live.account.preflight import _limited
 
     ask = _limited(Account(fake.session(region_name=REGION), REGION), CHECKS[0])
 
     with pytest.raises(LookupError, match="ec2:DescribeVpcs"):
-        ask(Action("ec2", "DescribeVpcs"))
+        ask(Operation("ec2", "DescribeVpcs"))
 
 
 def test_an_environment_that_cannot_be_read_is_told_as_plan_tells_it(project: Project) -> None:

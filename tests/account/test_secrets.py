@@ -13,7 +13,7 @@ from typing import Any
 import boto3  # type: ignore[import-untyped]
 import pytest
 
-from modelyard.account.secrets import MOST_BYTES, WrongValue, checked_value
+from modelyard.live.account.secrets import MOST_BYTES, WrongValue, checked_value
 from tests.account.conftest import REGION, Project
 from tests.account.fake_account import Error, FakeAccount, denied
 from tests.unit.given import Answer

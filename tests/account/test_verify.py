@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 
-from modelyard.deployed import waiting
+from modelyard.live.verification import waiting
 from tests.account.conftest import REGION, Project
 from tests.account.fake_account import FakeAccount, denied
 from tests.unit.given import Answer

@@ -16,7 +16,7 @@ import pytest
 import yaml  # type: ignore[import-untyped]
 
 from modelyard.findings import Severity
-from modelyard.manifests.checklist import Result, Verdict, checklist, checklist_findings
+from modelyard.manifests.checklist import PointVerdict, Result, checklist, checklist_findings
 from modelyard.manifests.points import POINTS
 from modelyard.planning import Plan
 from modelyard.project import load_project
@@ -36,7 +36,7 @@ def planned(name: str) -> Plan:
     return found
 
 
-def verdicts(tree: Tree, objects: list[dict[str, Any]] | None = None) -> dict[tuple[str, str], Verdict]:
+def verdicts(tree: Tree, objects: list[dict[str, Any]] | None = None) -> dict[tuple[str, str], PointVerdict]:
     found = checklist(planned(tree.name), tree.objects if objects is None else objects)
     return {(verdict.model, verdict.point): verdict for verdict in found}
 

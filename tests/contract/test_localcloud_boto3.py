@@ -11,7 +11,7 @@ from moto import mock_aws
 
 from modelyard.localcloud.buckets import empty_buckets
 from modelyard.localcloud.endpoint import Endpoint
-from modelyard.localcloud.inventory import Finding, Row
+from modelyard.localcloud.inventory import Presence, Row
 
 
 class MotoClients:
@@ -41,7 +41,7 @@ def row(bucket: str, *, retained: bool) -> Row:
         type="AWS::S3::Bucket",
         logical_id=bucket,
         physical_id=bucket,
-        finding=Finding.CREATED,
+        presence=Presence.CREATED,
         retained=retained,
     )
 

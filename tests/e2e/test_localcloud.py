@@ -15,7 +15,7 @@ from modelyard.localcloud.buckets import empty_buckets
 from modelyard.localcloud.deployment import Deployment, ToolMissing, find_cdk, find_node
 from modelyard.localcloud.endpoint import Clients, Endpoint
 from modelyard.localcloud.entries import read as read_entries
-from modelyard.localcloud.inventory import Finding
+from modelyard.localcloud.inventory import Presence
 from modelyard.localcloud.journal import Level
 
 ROOT = Path(__file__).parents[2]
@@ -163,8 +163,8 @@ def test_deployed_updated_and_destroyed_as_cloudformation_says(cloud: Deployment
 
     rows = inventory.take(clients, entries(cloud))
     assert [state.status for state in inventory.stacks(clients)] == ["CREATE_COMPLETE"]
-    assert {row.finding for row in rows} == {Finding.CREATED, Finding.RECORDED, Finding.IGNORED}
-    assert [row.type for row in rows if row.finding is Finding.RECORDED] == ["Custom::AWSCDK-EKS-HelmChart"]
+    assert {row.presence for row in rows} == {Presence.CREATED, Presence.RECORDED, Presence.IGNORED}
+    assert [row.type for row in rows if row.presence is Presence.RECORDED] == ["Custom::AWSCDK-EKS-HelmChart"]
     vpc = ec2.describe_vpcs(Filters=[{"Name": "is-default", "Values": ["false"]}])["Vpcs"][0]["VpcId"]
     cluster = eks.describe_cluster(name="good")["cluster"]
     assert cluster["resourcesVpcConfig"]["vpcId"] == vpc
@@ -186,7 +186,7 @@ def test_deployed_updated_and_destroyed_as_cloudformation_says(cloud: Deployment
     assert addon["addonVersion"] == "v2"
     assert identities(eks) == {("kube-system", "efs"), ("web", "second")}
     assert files(endpoint).keys() == {"tree/second.txt", "tree/facts.json"}
-    assert Finding.MISSING not in {row.finding for row in inventory.take(clients, entries(cloud))}
+    assert Presence.MISSING not in {row.presence for row in inventory.take(clients, entries(cloud))}
 
     before, claims = inventory.take(clients, entries(cloud)), entries(cloud)
     assert empty_buckets(clients, before) > 0
@@ -256,7 +256,7 @@ def test_what_boto3_no_longer_finds_is_missing(cloud: Deployment) -> None:
 
     rows = inventory.take(Clients(cloud.endpoint), entries(cloud))
 
-    assert [row.logical_id for row in rows if row.finding is Finding.MISSING] == ["Csi"]
+    assert [row.logical_id for row in rows if row.presence is Presence.MISSING] == ["Csi"]
 
 
 def test_the_server_listens_on_the_loopback_address_only(cloud: Deployment) -> None:

@@ -17,19 +17,19 @@ from pathlib import Path
 from types import MappingProxyType
 from typing import Any, Final
 
-from modelyard.account.prices import _offers
-from modelyard.account.secrets import WrongValue, checked_value
 from modelyard.architecture import UnreadableConfig, architectures, read_config
 from modelyard.cli.answers import answer, answer_line
 from modelyard.cli.bench import _is_result
 from modelyard.cli.workspace import read_config_file
 from modelyard.clients.checks import Failed, _place
 from modelyard.clients.endpoint import Expectations
-from modelyard.deployed.models import CheckJob, UnreadableTree, check_jobs, read_report, verdict
 from modelyard.engines.metrics_page import read_page
 from modelyard.engines.triton.engine import _stated
 from modelyard.findings import Finding
 from modelyard.hardware.prices import read_prices
+from modelyard.live.account.prices import _offers
+from modelyard.live.account.secrets import WrongValue, checked_value
+from modelyard.live.verification.reports import CheckJob, UnreadableTree, check_jobs, job_outcome, read_report
 from modelyard.localcloud.deployment import AssemblyRefused, target_of
 from modelyard.localcloud.entries import UnreadableJournal
 from modelyard.localcloud.entries import read as read_journal
@@ -162,7 +162,9 @@ def _read_jobs(content: bytes) -> None:
 
 
 def _read_report(content: bytes) -> None:
-    str(verdict(CheckJob("a", "a", "a", 1), [read_report("a", content)])).encode(errors="backslashreplace")
+    str(job_outcome(CheckJob("a", "a", "a", 1), [read_report("a", content)])).encode(
+        errors="backslashreplace"
+    )
 
 
 def _read_journal(content: bytes) -> None:
@@ -312,7 +314,7 @@ READERS: Final[Mapping[str, Reader]] = {
     ),
     "prices": Reader(
         _text(lambda text: read_prices(text, "us-east-2")),
-        ("hardware.prices", "cli.workspace"),
+        ("hardware.prices", "project"),
         (ValueError,),
         lambda: _json(_PRICES),
     ),
@@ -324,21 +326,21 @@ READERS: Final[Mapping[str, Reader]] = {
         ("engines.metrics_page",),
         seeds=lambda: [(FILES / "vllm_metrics.txt").read_bytes()[:4000]],
     ),
-    "rendered jobs": Reader(_read_jobs, ("deployed.models",), (UnreadableTree,), lambda: [_JOB]),
+    "rendered jobs": Reader(_read_jobs, ("live.verification.reports",), (UnreadableTree,), lambda: [_JOB]),
     "reports": Reader(
         _read_report,
-        ("deployed.models",),
+        ("live.verification.reports",),
         seeds=lambda: _json({"passed": False, "checks": [{"name": "a", "outcome": "failed"}]}),
     ),
     "certificate": Reader(
         _text(lambda text: checked_value(text, "certificate")),
-        ("account.secrets",),
+        ("live.account.secrets",),
         (WrongValue,),
         lambda: _json({"tls.crt": "-----BEGIN CERTIFICATE-----", "tls.key": "-----BEGIN PRIVATE KEY-----"}),
     ),
     "price list of AWS": Reader(
         _read_offers,
-        ("account.prices",),
+        ("live.account.prices",),
         (ValueError,),
         lambda: _json(
             {
@@ -385,7 +387,7 @@ READERS: Final[Mapping[str, Reader]] = {
     ),
     "list of a tree": Reader(
         Ownership.from_json,
-        ("writing.ownership", "operations.publish", "deployed.checks"),
+        ("writing.ownership", "live.delivery.comparison", "live.delivery.publish"),
         (ValueError,),
         lambda: [Ownership.of({Path("models/a.yaml"): b"a"}).to_json()],
     ),
@@ -408,7 +410,7 @@ NOT_OF_USERS: Final[Mapping[str, str]] = {
     "engines.release": "a table in the package",
     "hardware.tables": "tables in the package",
     "releases.releases": "a table in the package",
-    "k8s.client_jobs": "modules of the package, as text",
+    "objects.checks.jobs": "modules of the package, as text",
     "secret_values.names": "a table in the package",
     "cli.schema": "looks for its own comment, and parses nothing",
     "spec.timezone": "a table in a package",
@@ -422,7 +424,8 @@ NOT_OF_USERS: Final[Mapping[str, str]] = {
     "clients.bench": "settings of the job, written by the renderer into the same object",
     "cli.secret_value": "a value that is stored as it is; its length is bounded, and `certificate` above parses it",
     "cli.estimate": "opens the batch; `questions` above parses its lines",
-    "k8s.weights": "hashes files of weights, and parses nothing",
+    "engines.registry": "loads packages by their entry points",
+    "engines.releases": "tables of the engines",
     "localcloud.plugin.helm_chart": "values that CDK has written into the template; the server answers with the failure",
 }
 """Modules that read or parse and are no reader of what users bring, with the reason."""

@@ -13,8 +13,8 @@ from pathlib import Path
 from typing import Any
 from urllib.parse import parse_qs, urlsplit
 
-from modelyard.operations.cluster import Kind
-from modelyard.operations.teardown import (
+from modelyard.live.api.kubernetes import Kind
+from modelyard.live.clusters.drain import (
     APPLICATION,
     AUTO_NODE_CLASS,
     CRON_JOB,

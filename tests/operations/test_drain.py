@@ -6,8 +6,8 @@ from dataclasses import dataclass
 
 import pytest
 
-from modelyard.operations import teardown
-from modelyard.operations.teardown import (
+from modelyard.live.clusters import drain
+from modelyard.live.clusters.drain import (
     APPLICATION,
     AUTO_NODE_CLASS,
     CRON_JOB,
@@ -184,7 +184,7 @@ class TestStillThere:
     ) -> None:
         """Ten minutes are the step's; the pod of a model may have an hour."""
         clock = Clock()
-        monkeypatch.setattr(teardown, "time", clock)
+        monkeypatch.setattr(drain, "time", clock)
         slow = lab.add(DEPLOYMENT, "slow", "models")
         lab.add(POD, "slow-1", "models", owner=slow, spec={"terminationGracePeriodSeconds": 3600})
         lab.stuck = {"slow-1"}

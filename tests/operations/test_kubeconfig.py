@@ -6,7 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from modelyard.operations.cluster import Unreachable, _context
+from modelyard.live.api.answers import Unreachable
+from modelyard.live.api.kubeconfig import context_of
 from tests.unit.given import an_environment
 
 
@@ -25,7 +26,7 @@ def test_a_kubeconfig_that_is_none_is_named(
     monkeypatch.setenv("KUBECONFIG", str(path))
 
     with pytest.raises(Unreachable) as refused:
-        _context(an_environment(), None)
+        context_of(an_environment(), None)
 
     assert str(refused.value).startswith(f"kubeconfig {path}: ")
     assert len(str(refused.value)) < 400

@@ -10,16 +10,16 @@ from typing import Any
 
 import pytest
 
-from modelyard.account.session import open_account
-from modelyard.deployed.checks import HOLD
-from modelyard.operations.publish import publish
+from modelyard.live.api.aws import Account, open_account
+from modelyard.live.delivery.comparison import HOLD, Changes, compare, listed
+from modelyard.live.delivery.publish import publish
 from modelyard.writing import MARKER, Ownership, tree_files
 from tests.account.conftest import REGION, Project
 from tests.account.fake_account import FakeAccount, denied
 
 PUBLISH = ("publish", "--env", "lab")
 BUCKET = "modelyard-lab-tree"
-PUT, DELETE = "s3:PutObject", "s3:DeleteObject"
+PUT, DELETE, LIST = "s3:PutObject", "s3:DeleteObject", "s3:ListObjectsV2"
 
 
 @pytest.fixture
@@ -44,6 +44,11 @@ Held = Callable[[], dict[str, bytes]]
 
 def tree(project: Project, folder: str = "dist/lab") -> dict[str, bytes]:
     return tree_files(project.folder / folder)
+
+
+def published(account: Account, tree: dict[str, bytes]) -> Changes:
+    """As the command does it: the bucket is looked at, and then changed."""
+    return publish(account, compare(account.ask, listed(account.ask, BUCKET), tree), tree)
 
 
 def changes(fake: FakeAccount) -> list[tuple[str, str]]:
@@ -71,6 +76,25 @@ def test_the_bucket_becomes_the_tree_and_a_second_run_changes_nothing(
 
     assert changes(fake) == []
     assert "0 files uploaded, 0 deleted" in second.out
+
+
+def test_an_object_that_came_in_parts_and_says_the_same_is_not_uploaded_again(
+    project: Project, bucket: Held, fake: FakeAccount
+) -> None:
+    """Its tag is no hash of its content, so the content is read."""
+    project.run(*PUBLISH)
+    key = "models/qwen/deployment-qwen.yaml"
+    s3 = fake.session(region_name=REGION).client("s3")
+    place = {"Bucket": BUCKET, "Key": key}
+    upload = place | {"UploadId": s3.create_multipart_upload(**place)["UploadId"]}
+    tag = s3.upload_part(**upload, PartNumber=1, Body=tree(project)[key])["ETag"]
+    s3.complete_multipart_upload(**upload, MultipartUpload={"Parts": [{"PartNumber": 1, "ETag": tag}]})
+    fake.asked.clear()
+
+    answer = project.run(*PUBLISH)
+
+    assert "0 files uploaded, 0 deleted" in answer.out
+    assert writes(fake) == []
 
 
 def test_what_names_files_comes_after_them_and_deletions_come_last(
@@ -236,6 +260,16 @@ class TestTheHold:
         assert made[-2:] == [(PUT, MARKER), (DELETE, HOLD)]
         assert HOLD not in bucket()
 
+    def test_the_bucket_is_listed_before_it_and_under_it_and_no_more(
+        self, project: Project, bucket: Held, fake: FakeAccount
+    ) -> None:
+        project.run(*PUBLISH)
+
+        lists = [place for place, (permission, _) in enumerate(fake.asked) if permission == LIST]
+        hold = next(place for place, (_, asked) in enumerate(fake.asked) if asked.get("Key") == HOLD)
+        assert len(lists) == 2
+        assert lists[0] < hold < lists[1]
+
     def test_it_is_not_there_where_nothing_changes(
         self, project: Project, bucket: Held, fake: FakeAccount
     ) -> None:
@@ -265,7 +299,7 @@ class TestTheHold:
             _kill_at(fake, moment)
             whole = True
             try:
-                publish(account, BUCKET, new)
+                published(account, new)
             except KeyboardInterrupt:
                 whole = False
             fake.answers.pop(PUT), fake.answers.pop(DELETE)
@@ -359,12 +393,12 @@ class TestFilesOfOthers:
 
         def late(asked: dict[str, Any]) -> Any:
             if asked["Key"] == HOLD and first.pop(0) if first else False:
-                publish(open_account(REGION), BUCKET, theirs)
+                published(open_account(REGION), theirs)
             return None
 
         fake.answers[PUT] = late
 
-        publish(account, BUCKET, mine)
+        published(account, mine)
 
         assert bucket() == mine
 

@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from modelyard.operations import upgrade
+from modelyard.live.clusters import upgrade
 from modelyard.releases import Chart, kubectl
 from tests.account.conftest import Project
 from tests.account.fake_account import Error, FakeAccount, denied

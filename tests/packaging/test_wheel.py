@@ -71,11 +71,16 @@ def uv() -> str:
     return found
 
 
+def _plain() -> dict[str, str]:
+    """The environment of somebody who has set nothing up for Modelyard."""
+    return {name: value for name, value in os.environ.items() if not name.startswith("MODELYARD_")}
+
+
 def run(*command: str | Path, cwd: Path, **env: str) -> str:
     result = subprocess.run(
         [str(part) for part in command],
         cwd=cwd,
-        env={**os.environ, "UV_PYTHON_DOWNLOADS": "never", **env},
+        env={**_plain(), "UV_PYTHON_DOWNLOADS": "never", **env},
         capture_output=True,
         text=True,
         check=False,

@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 from modelyard.localcloud import entries, journal
-from modelyard.localcloud.inventory import Finding, StackResource, judge
+from modelyard.localcloud.inventory import Presence, StackResource, judge
 from modelyard.localcloud.journal import Action, Entry, Journal, Level
 
 
@@ -35,9 +35,9 @@ def resource(logical_id: str) -> StackResource:
     )
 
 
-def finding(
+def presence(
     logical_id: str, claims: list[Entry], *, existing: bool = False, unchecked: bool = False
-) -> Finding:
+) -> Presence:
     place = f"S/{logical_id}"
     [row] = judge(
         [resource(logical_id)],
@@ -45,7 +45,7 @@ def finding(
         {place} if existing else set(),
         {place} if unchecked else set(),
     )
-    return row.finding
+    return row.presence
 
 
 def test_an_entry_survives_the_file(tmp_path: Path) -> None:
@@ -83,19 +83,19 @@ def test_a_successor_outlives_the_deletion_of_its_predecessor() -> None:
 
 
 def test_created_needs_boto3s_word() -> None:
-    assert finding("A", [entry("A")], existing=True) is Finding.CREATED
-    assert finding("A", [entry("A")]) is Finding.MISSING
+    assert presence("A", [entry("A")], existing=True) is Presence.CREATED
+    assert presence("A", [entry("A")]) is Presence.MISSING
 
 
 def test_a_type_nobody_can_look_for_is_never_called_created() -> None:
-    assert finding("A", [entry("A")], unchecked=True) is Finding.UNCHECKED
+    assert presence("A", [entry("A")], unchecked=True) is Presence.UNCHECKED
 
 
 def test_recorded_and_ignored_are_not_looked_for() -> None:
-    assert finding("A", [entry("A", level=Level.RECORDED)]) is Finding.RECORDED
-    assert finding("A", [entry("A", level=Level.IGNORED)]) is Finding.IGNORED
+    assert presence("A", [entry("A", level=Level.RECORDED)]) is Presence.RECORDED
+    assert presence("A", [entry("A", level=Level.IGNORED)]) is Presence.IGNORED
 
 
 def test_a_resource_the_journal_does_not_know_must_exist() -> None:
-    assert finding("A", [], existing=True) is Finding.CREATED
-    assert finding("A", []) is Finding.MISSING
+    assert presence("A", [], existing=True) is Presence.CREATED
+    assert presence("A", []) is Presence.MISSING

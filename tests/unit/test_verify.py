@@ -3,29 +3,28 @@
 from __future__ import annotations
 
 import hashlib
-import io
 import json
 from collections.abc import Callable
 from pathlib import Path
-from types import SimpleNamespace
 from typing import Any
 
 import pytest
 
-from modelyard.deployed.checks import HOLD, Answer, verify
+from modelyard.live.api import aws as live
+from modelyard.live.api.answers import Refusal
+from modelyard.live.api.aws import Operation
+from modelyard.live.delivery.comparison import HOLD
+from modelyard.live.verification.checks import Observation, verify
 from modelyard.spec import Environment
 from modelyard.writing import MARKER, Ownership, tree_files, write_tree_files
 from tests.unit.given import an_environment
 
 
-class Missing(Exception):
-    pass
-
-
-class Account:
+class Account(live.Account):
     """Answers of an account in which environment `lab` stands; tests break one of them."""
 
     def __init__(self, name: str, cluster: str) -> None:
+        super().__init__(None, "us-east-2")
         tag = {"Key": "modelyard:environment", "Value": name}
         self.stacks = [
             {"StackName": f"modelyard-{name}-{concern}", "StackStatus": "CREATE_COMPLETE", "Tags": [tag]}
@@ -49,73 +48,46 @@ class Account:
         self.written: dict[str, int] = {}
         self.deleted: list[tuple[str, int]] = []
 
-    def __call__(self, service: str) -> Any:
-        return {
-            "cloudformation": lambda: SimpleNamespace(
-                get_paginator=_pages(describe_stacks=lambda: {"Stacks": self.stacks})
-            ),
-            "eks": self._eks,
-            "s3": self._s3,
-            "ssm": self._ssm,
-        }[service]()
-
-    def _ssm(self) -> Any:
-        def get_parameter(Name: str) -> dict[str, Any]:
-            if Name not in self.parameters:
-                raise Missing
-            return {"Parameter": {"Value": self.parameters[Name]}}
-
-        return SimpleNamespace(
-            exceptions=SimpleNamespace(ParameterNotFound=Missing), get_parameter=get_parameter
-        )
-
     def report(self, job: str, pod: str, **content: Any) -> None:
         self.reports[f"{job}/{pod}.json"] = json.dumps(content).encode()
 
-    def _eks(self) -> Any:
-        def describe_cluster(name: str) -> dict[str, Any]:
-            if self.cluster is None or self.cluster["name"] != name:
-                raise Missing
-            return {"cluster": self.cluster}
-
-        return SimpleNamespace(
-            exceptions=SimpleNamespace(ResourceNotFoundException=Missing),
-            describe_cluster=describe_cluster,
-            get_paginator=_pages(
-                list_nodegroups=lambda clusterName: {"nodegroups": list(self.nodegroups)},
-                list_addons=lambda clusterName: {"addons": list(self.addons)},
-            ),
-            describe_nodegroup=lambda clusterName, nodegroupName: {
-                "nodegroup": self.nodegroups[nodegroupName]
-            },
-            describe_addon=lambda clusterName, addonName: {"addon": self.addons[addonName]},
-        )
-
-    def _s3(self) -> Any:
+    def ask(self, operation: Operation, **asked: Any) -> dict[str, Any]:
         buckets = {"bucket": self.objects, "reports": self.reports}
+        match operation.name:
+            case "DescribeStacks":
+                return {"Stacks": self.stacks}
+            case "GetParameter" if asked["Name"] in self.parameters:
+                return {"Parameter": {"Value": self.parameters[asked["Name"]]}}
+            case "GetParameter":
+                raise Refusal("no such parameter", "ParameterNotFound")
+            case "DescribeCluster" if self.cluster is not None and self.cluster["name"] == asked["name"]:
+                return {"cluster": self.cluster}
+            case "DescribeCluster":
+                raise Refusal("no such cluster", "ResourceNotFoundException")
+            case "ListNodegroups":
+                return {"nodegroups": list(self.nodegroups)}
+            case "DescribeNodegroup":
+                return {"nodegroup": self.nodegroups[asked["nodegroupName"]]}
+            case "ListAddons":
+                return {"addons": list(self.addons)}
+            case "DescribeAddon":
+                return {"addon": self.addons[asked["addonName"]]}
+            case "ListObjectsV2":
+                return {"Contents": self._listed(buckets[asked["Bucket"]])}
+            case "ListObjectVersions":
+                gone = self.deleted if asked["Bucket"] == "bucket" else []
+                below = [each for each in gone if each[0].startswith(asked["Prefix"])]
+                return {"DeleteMarkers": [{"Key": key, "LastModified": time} for key, time in below]}
+            case "GetObject":
+                return {"Body": buckets[asked["Bucket"]][asked["Key"]]}
+        raise AssertionError(operation)
 
-        def listed(Bucket: str, Prefix: str = "") -> dict[str, Any]:
-            tags = {key: hashlib.md5(body).hexdigest() for key, body in buckets[Bucket].items()} | self.tags
-            return {
-                "Contents": [
-                    {"Key": key, "ETag": f'"{tag}"', "LastModified": self.written.get(key, 1)}
-                    for key, tag in tags.items()
-                    if key.startswith(Prefix)
-                ]
-            }
-
-        def versions(Bucket: str, Prefix: str) -> dict[str, Any]:
-            gone = [each for each in self.deleted if Bucket == "bucket" and each[0].startswith(Prefix)]
-            return {"DeleteMarkers": [{"Key": key, "LastModified": time} for key, time in gone]}
-
-        return SimpleNamespace(
-            get_paginator=_pages(list_objects_v2=listed, list_object_versions=versions),
-            get_object=lambda Bucket, Key: {"Body": io.BytesIO(buckets[Bucket][Key])},
-        )
-
-
-def _pages(**operations: Callable[..., Any]) -> Callable[[str], Any]:
-    return lambda name: SimpleNamespace(paginate=lambda **arguments: [operations[name](**arguments)])
+    def _listed(self, held: dict[str, bytes]) -> list[dict[str, Any]]:
+        tags = {key: hashlib.md5(body).hexdigest() for key, body in held.items()} | self.tags
+        return [
+            {"Key": key, "ETag": f'"{tag}"', "LastModified": self.written.get(key, 1)}
+            for key, tag in tags.items()
+        ]
 
 
 @pytest.fixture
@@ -135,7 +107,7 @@ def tree(tmp_path: Path) -> Path:
     return tmp_path
 
 
-def problems(answers: list[Answer]) -> dict[str, tuple[str, ...]]:
+def problems(answers: list[Observation]) -> dict[str, tuple[str, ...]]:
     return {answer.check: answer.problems for answer in answers if answer.problems}
 
 
@@ -261,6 +233,33 @@ def test_without_a_cluster_its_parts_are_not_asked_for(
     assert problems(answers) == {"cluster": ("there is no such cluster",)}
 
 
+def test_what_an_environment_is_called_decides_nothing(tree: Path) -> None:
+    """Its name stands in every message, and may be that of a stack."""
+    settings = an_environment(name="delivery")
+    account = Account(settings.name, settings.cluster_name)
+    account.stacks[0]["StackStatus"] = "UPDATE_IN_PROGRESS"
+
+    answers = verify(account, settings, tree)
+
+    assert [answer.check for answer in answers] == [*FROM_OUTSIDE, "tree", "models"]
+    assert problems(answers) == {"stacks": ("modelyard-delivery-network is UPDATE_IN_PROGRESS",)}
+
+
+@pytest.mark.parametrize("status", ["UPDATE_IN_PROGRESS", "UPDATE_ROLLBACK_COMPLETE", None])
+def test_while_the_delivery_stack_does_not_stand_its_bucket_is_not_asked_for(
+    status: str | None, account: Account, settings: Environment, tree: Path
+) -> None:
+    if status is None:
+        account.stacks.pop(2)
+    else:
+        account.stacks[2]["StackStatus"] = status
+
+    answers = verify(account, settings, tree)
+
+    assert [answer.check for answer in answers] == FROM_OUTSIDE
+    assert list(problems(answers)) == ["stacks"]
+
+
 def test_an_empty_tree_is_not_taken_for_a_delivered_one(
     account: Account, settings: Environment, tmp_path: Path
 ) -> None:
@@ -303,7 +302,7 @@ def jobs(account: Account, tree: Path) -> Path:
     return tree
 
 
-def models_of(account: Account, settings: Environment, tree: Path) -> Answer:
+def models_of(account: Account, settings: Environment, tree: Path) -> Observation:
     return {answer.check: answer for answer in verify(account, settings, tree)}["models"]
 
 

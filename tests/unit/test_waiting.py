@@ -9,13 +9,14 @@ from typing import Any
 
 import pytest
 
-from modelyard.deployed.checks import Answer
-from modelyard.deployed.models import CheckJob, Verdict, answering, read_report, verdict
-from modelyard.deployed.waiting import POLL_SECONDS, RENEWAL_SECONDS, renewed, wait
+from modelyard.live.api.aws import Account
+from modelyard.live.verification.checks import Observation
+from modelyard.live.verification.reports import CheckJob, JobOutcome, answering, job_outcome, read_report
+from modelyard.live.verification.waiting import POLL_SECONDS, RENEWAL_SECONDS, renewed, wait
 from tests.unit.given import Modelyard
 
 JOB = CheckJob("chat", "chat-smoke-1a", "models", attempts=3)
-PENDING = Verdict(JOB, "pending", "chat-smoke-1a has not reported")
+PENDING = JobOutcome(JOB, "pending", "chat-smoke-1a has not reported")
 
 
 def failing(*names: str, time: str = "2026-11-21T10:00:00+00:00") -> dict[str, Any]:
@@ -46,14 +47,14 @@ PASSED = {"passed": True}
 def test_one_attempt_that_passed_is_enough_and_failure_takes_all(
     reports: list[dict[str, Any]], state: str
 ) -> None:
-    assert verdict(JOB, reports).state == state
+    assert job_outcome(JOB, reports).state == state
 
 
 def test_the_first_reasons_of_the_latest_attempt_are_named() -> None:
     early = failing("authentication", time="2026-11-21T10:00:00+00:00")
     late = failing("chat", "streaming", "tool-call", "reasoning", time="2026-11-21T10:05:00+00:00")
 
-    why = verdict(JOB, [late, early, early]).why
+    why = job_outcome(JOB, [late, early, early]).why
     assert why.endswith(
         "chat: chat is wrong; streaming: streaming is wrong; tool-call: tool-call is wrong; and 1 more"
     )
@@ -70,14 +71,16 @@ def test_what_is_no_report_has_not_passed(body: bytes) -> None:
     report = read_report("chat-smoke-1a/a.json", body)
 
     assert report["passed"] is False
-    assert "chat-smoke-1a/a.json is not a report" in verdict(JOB, [report] * 3).why
+    assert "chat-smoke-1a/a.json is not a report" in job_outcome(JOB, [report] * 3).why
 
 
 def test_a_model_has_answered_when_each_of_its_jobs_has() -> None:
     bench = CheckJob("chat", "chat-bench-1a", "models", attempts=1)
     other = CheckJob("embed", "embed-smoke-1a", "models", attempts=3)
 
-    assert answering([Verdict(JOB, "answered"), Verdict(bench, "pending"), Verdict(other, "answered")]) == (
+    assert answering(
+        [JobOutcome(JOB, "answered"), JobOutcome(bench, "pending"), JobOutcome(other, "answered")]
+    ) == (
         1,
         2,
     )
@@ -104,18 +107,18 @@ def clock() -> Clock:
     return Clock()
 
 
-def _in_turn(*answers: list[Answer]) -> Callable[[], list[Answer]]:
+def _in_turn(*answers: list[Observation]) -> Callable[[], list[Observation]]:
     """Answers one after the other, the last one for ever."""
     turns = itertools.chain(answers, itertools.repeat(answers[-1]))
     return lambda: next(turns)
 
 
-OK = Answer("tree", "10 files", ())
-ASKED = Answer("models", "0 of 1 models answered", (), pending=(PENDING,))
-ANSWERED = Answer("models", "1 of 1 models answered", ())
-FAILED = Answer("models", "0 of 1 models answered", ("chat: every attempt failed",))
-DEGRADED = Answer("add-ons", "1 add-ons", ("coredns is DEGRADED",), transient=True)
-UNDELIVERED = Answer("tree", "10 files", ("a.yaml was not delivered",))
+OK = Observation("tree", "10 files", ())
+ASKED = Observation("models", "0 of 1 models answered", (), pending=(PENDING,))
+ANSWERED = Observation("models", "1 of 1 models answered", ())
+FAILED = Observation("models", "0 of 1 models answered", ("chat: every attempt failed",))
+DEGRADED = Observation("add-ons", "1 add-ons", ("coredns is DEGRADED",), transient=True)
+UNDELIVERED = Observation("tree", "10 files", ("a.yaml was not delivered",))
 
 
 def test_it_ends_when_every_model_has_answered(clock: Clock) -> None:
@@ -144,7 +147,7 @@ def test_when_the_time_is_over_what_is_pending_has_failed_and_says_where_to_look
 
 
 @pytest.mark.parametrize("failed", [FAILED, UNDELIVERED])
-def test_what_has_failed_for_good_ends_it_at_once(failed: Answer, clock: Clock) -> None:
+def test_what_has_failed_for_good_ends_it_at_once(failed: Observation, clock: Clock) -> None:
     assert wait(_in_turn([failed, ASKED]), 600, clock=clock, sleep=clock.sleep) == [failed, ASKED]
     assert clock.pauses == []
 
@@ -160,13 +163,13 @@ def test_what_may_mend_is_waited_for(clock: Clock) -> None:
 def test_clients_are_made_anew_well_before_their_credentials_end(clock: Clock) -> None:
     made: list[float] = []
 
-    def make() -> Callable[[str], Any]:
+    def make() -> Account:
         made.append(clock.now)
-        return lambda service: service
+        return Account(None, "us-east-2")
 
-    clients = renewed(make, clock=clock)
+    account = renewed(make, clock=clock)
     for _ in range(600):  # 150 minutes
-        clients()
+        account()
         clock.now += POLL_SECONDS
 
     assert len(made) == 5

@@ -17,6 +17,7 @@ from modelyard.cli.endpoints import (
     planned_model,
     target,
 )
+from modelyard.cli.extras import needed_for
 from modelyard.cli.printing import console, print_json, table
 from modelyard.cli.workspace import (
     CommandError,
@@ -101,14 +102,10 @@ def bench(
         )
     namespace = readable_environment(environments, env).namespace
     asked = target(plan, namespace, url=url, key_variable=api_key_env, timeout=timeout)
-    try:
+    with needed_for("bench", "bench"):
         import llmeter  # type: ignore[import-untyped]  # noqa: F401
         import matplotlib  # noqa: F401
         import openai  # noqa: F401
-    except ModuleNotFoundError as error:
-        raise CommandError(
-            f"{error.name} is not installed; `modelyard bench` needs the extra modelyard[bench]"
-        ) from error
     if reason := wait_until_up(asked, 0):
         raise CommandError(reason)
     workload = Workload(prompt_tokens, output_tokens, requests or Workload.requests, duration)

@@ -8,7 +8,7 @@ from typing import Annotated, Any
 import typer
 
 from modelyard.architecture import architectures
-from modelyard.cli.accounts import ProfileOption
+from modelyard.cli.connections import ProfileOption
 from modelyard.cli.prices import price_date, prices_origin, refresh
 from modelyard.cli.printing import console, dollars, print_json, table
 from modelyard.cli.workspace import EnvironmentsOption, Output, OutputOption, prices_of, readable_environment

@@ -10,7 +10,7 @@ from modelyard.charts import project_hook
 from modelyard.cli.printing import console, count, finding_json, print_findings, print_json, table
 from modelyard.cli.workspace import EnvironmentsOption, EnvOption, ModelsOption, Output, OutputOption
 from modelyard.findings import Finding, Severity, worst
-from modelyard.manifests.checklist import Result, Verdict, checklist, checklist_findings
+from modelyard.manifests.checklist import PointVerdict, Result, checklist, checklist_findings
 from modelyard.objects.composition import RenderError, checked_objects
 from modelyard.planning import Plan
 from modelyard.project import ENVIRONMENTS, MODELS, Project, load_project
@@ -38,7 +38,7 @@ def check_models(
 ) -> int:
     project = load_project(env, models, environments)
     planned = project.plan()
-    verdicts: tuple[Verdict, ...] = ()
+    verdicts: tuple[PointVerdict, ...] = ()
     if planned is None or not planned.deployable:
         findings = list(planned.findings if planned else project.findings)
     else:
@@ -61,7 +61,7 @@ def check_models(
     return 1 if bad else 0
 
 
-def _judged(planned: Plan, project: Project) -> tuple[tuple[Verdict, ...], list[Finding]]:
+def _judged(planned: Plan, project: Project) -> tuple[tuple[PointVerdict, ...], list[Finding]]:
     try:
         folders = checked_objects(planned, project_hook())
     except RenderError as error:  # what would not be rendered has nothing to be read off
@@ -70,7 +70,7 @@ def _judged(planned: Plan, project: Project) -> tuple[tuple[Verdict, ...], list[
     return verdicts, project.located(checklist_findings(verdicts, strict=planned.environment.strict))
 
 
-def _json(verdict: Verdict) -> dict[str, str | None]:
+def _json(verdict: PointVerdict) -> dict[str, str | None]:
     return {
         "point": verdict.point,
         "result": str(verdict.result),
@@ -79,7 +79,7 @@ def _json(verdict: Verdict) -> dict[str, str | None]:
     }
 
 
-def _print(env: str, verdicts: tuple[Verdict, ...]) -> None:
+def _print(env: str, verdicts: tuple[PointVerdict, ...]) -> None:
     if not verdicts:
         return
     rows = {model: list(points) for model, points in groupby(verdicts, key=lambda verdict: verdict.model)}

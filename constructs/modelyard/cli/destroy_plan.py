@@ -7,9 +7,7 @@ from typing import Any
 
 import typer
 
-from modelyard.account.session import Account, Unanswered
-from modelyard.cli.accounts import ProfileOption, account_of
-from modelyard.cli.clusters import ContextOption, connected
+from modelyard.cli.connections import ContextOption, ProfileOption, account_of, connected
 from modelyard.cli.printing import console, count, print_json, table
 from modelyard.cli.workspace import (
     CommandError,
@@ -19,10 +17,13 @@ from modelyard.cli.workspace import (
     OutputOption,
     readable_environment,
 )
-from modelyard.operations.cluster import Item, Unreachable, WrongContext, named
-from modelyard.operations.leftovers import Leftover, described_cluster, find_leftovers
-from modelyard.operations.stacks import DeployedStack, deployed_stacks
-from modelyard.operations.teardown import Step, in_the_way, steps
+from modelyard.live.api.answers import Unanswered, Unreachable, WrongContext
+from modelyard.live.api.aws import Account
+from modelyard.live.api.kubernetes import Item, named
+from modelyard.live.clusters.drain import DrainStep, steps
+from modelyard.live.clusters.leftovers import Leftover, find_leftovers
+from modelyard.live.eks import described_cluster
+from modelyard.live.stacks import DestroyableStack, destroyable_stacks
 from modelyard.project import ENVIRONMENTS
 from modelyard.spec import Environment
 
@@ -45,14 +46,14 @@ class _Plan:
 
     environment: Environment
     cluster: dict[str, Any] | None = None
-    steps: list[tuple[Step, list[Item]]] = field(default_factory=list)
-    stacks: list[DeployedStack] = field(default_factory=list)
+    steps: list[tuple[DrainStep, list[Item]]] = field(default_factory=list)
+    stacks: list[DestroyableStack] = field(default_factory=list)
     leftovers: list[Leftover] | None = None
     unchecked: list[str] = field(default_factory=list)
 
     @property
     def refuses(self) -> list[Item]:
-        return [item for step, items in self.steps if in_the_way(step) for item in items]
+        return [item for step, items in self.steps if step.costly for item in items]
 
     @property
     def protected(self) -> bool:
@@ -90,13 +91,13 @@ def destroy_plan(
 
 def _ask_account(plan: _Plan, account: Account) -> None:
     try:
-        plan.cluster = described_cluster(account, plan.environment.cluster_name)
+        plan.cluster = described_cluster(account.ask, plan.environment.cluster_name)
         if plan.cluster is None:
             plan.leftovers = find_leftovers(account, plan.environment.cluster_name)
     except Unanswered as why:
         plan.unchecked.append(f"the cluster and what it left: {why}")
     try:
-        plan.stacks = deployed_stacks(account, plan.environment.name)
+        plan.stacks = destroyable_stacks(account.ask, plan.environment.name)
     except Unanswered as why:
         plan.unchecked.append(f"stacks: {why}")
 

@@ -9,11 +9,11 @@ from typing import Annotated
 
 import typer
 
-from modelyard.account.preflight import examine, policy
-from modelyard.account.verdict import Case, Result, Verdict
-from modelyard.cli.accounts import ProfileOption, opened
+from modelyard.cli.connections import ProfileOption, opened
 from modelyard.cli.printing import console, count, finding_json, print_findings, print_json, table
 from modelyard.cli.workspace import EnvironmentsOption, EnvOption, ModelsOption, Output, OutputOption
+from modelyard.live.account.diagnosis import Case, Diagnosis, Health
+from modelyard.live.account.preflight import examine, policy
 from modelyard.planning import Plan
 from modelyard.project import ENVIRONMENTS, MODELS, environment_path, load_project
 
@@ -67,23 +67,23 @@ def doctor(
         console(stderr=True).print(
             f"the plan has errors, so its bill may lack models: modelyard plan --env {env}", soft_wrap=True
         )
-    verdicts = {result.verdict for result in results}
-    return 1 if Verdict.PROBLEM in verdicts else _NOT_CHECKED if Verdict.UNKNOWN in verdicts else 0
+    healths = {result.health for result in results}
+    return 1 if Health.PROBLEM in healths else _NOT_CHECKED if Health.UNKNOWN in healths else 0
 
 
-def _print_json(planned: Plan, results: tuple[Result, ...]) -> None:
+def _print_json(planned: Plan, results: tuple[Diagnosis, ...]) -> None:
     environment = planned.environment
     print_json(
         "Doctor",
         environment=environment.name,
         account=environment.account,
         region=environment.region,
-        passed=all(result.verdict is Verdict.OK for result in results),
+        passed=all(result.health is Health.OK for result in results),
         results=[
             {
                 "check": result.check,
                 "subject": result.subject or None,
-                "result": str(result.verdict),
+                "result": str(result.health),
                 "reason": result.reason,
                 "fix": result.fix or None,
             }
@@ -92,25 +92,25 @@ def _print_json(planned: Plan, results: tuple[Result, ...]) -> None:
     )
 
 
-def _print(planned: Plan, results: tuple[Result, ...]) -> None:
+def _print(planned: Plan, results: tuple[Diagnosis, ...]) -> None:
     environment = planned.environment
     out = console()
     out.print(
         table(
             f"{environment.name}: account {environment.account}, {environment.region}",
             ("CHECK", "SUBJECT", "RESULT", "WHAT"),
-            ((each.check, each.subject or "-", str(each.verdict), each.reason) for each in results),
+            ((each.check, each.subject or "-", str(each.health), each.reason) for each in results),
         )
     )
-    problems = [each for each in results if each.verdict is Verdict.PROBLEM]
+    problems = [each for each in results if each.health is Health.PROBLEM]
     for each in problems:
         out.print(
             f"{each.check} {each.subject}: {each.reason}", style="bold red", soft_wrap=True, markup=False
         )
         for line in each.fix.splitlines():
             out.print(f"    {line}", soft_wrap=True, markup=False)
-    verdicts = [each.verdict for each in results]
+    healths = [each.health for each in results]
     out.print(
-        f"{count(len(problems), 'problem')}, {verdicts.count(Verdict.OK)} ok, "
-        f"{verdicts.count(Verdict.UNKNOWN)} not checked"
+        f"{count(len(problems), 'problem')}, {healths.count(Health.OK)} ok, "
+        f"{healths.count(Health.UNKNOWN)} not checked"
     )

@@ -6,12 +6,14 @@ from typing import Annotated
 
 import typer
 
-from modelyard.cli.clusters import ConfirmOption, ContextOption, YesOption, cluster_of, confirm
+from modelyard.cli.confirmation import ConfirmOption, YesOption, confirm
+from modelyard.cli.connections import ContextOption, cluster_of
 from modelyard.cli.printing import console
 from modelyard.cli.workspace import CommandError, EnvironmentsOption, EnvOption, readable_environment
-from modelyard.operations.cluster import Cluster, Unreachable
-from modelyard.operations.obstruction import reasons
-from modelyard.operations.teardown import Drain, StillThere
+from modelyard.live.api.answers import Unreachable
+from modelyard.live.api.kubernetes import LiveCluster
+from modelyard.live.clusters.drain import ClusterDrain, StillThere
+from modelyard.live.clusters.obstruction import reasons
 from modelyard.project import ENVIRONMENTS
 
 _HELP = """Empty an environment's cluster in the order that leaves nothing behind: delivery is suspended, models end their
@@ -55,7 +57,7 @@ def drain(
         name=confirmed,
     )
     out = console()
-    work = Drain(
+    work = ClusterDrain(
         cluster,
         say=lambda line: out.print(line, soft_wrap=True, markup=False),
         within_s=None if timeout is None else timeout * 60,
@@ -78,7 +80,7 @@ def drain(
     return 0
 
 
-def _print_left(cluster: Cluster, problem: StillThere, env: str) -> None:
+def _print_left(cluster: LiveCluster, problem: StillThere, env: str) -> None:
     out = console(stderr=True)
     out.print(
         f"refuses to go on after step '{problem.step.name}': still there", style="bold red", soft_wrap=True

@@ -6,8 +6,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
-from modelyard.account.prices import NoPrices, ask_prices
-from modelyard.cli.accounts import opened
+from modelyard.cli.connections import opened
 from modelyard.cli.printing import console, count, dollars, print_json
 from modelyard.cli.workspace import CommandError, Output
 from modelyard.hardware import instance_types
@@ -19,6 +18,7 @@ from modelyard.hardware.prices import (
     put_in_force,
     shipped_date,
 )
+from modelyard.live.account.prices import NoPrices, ask_prices
 from modelyard.writing import write_file
 
 _SHOWN = 12

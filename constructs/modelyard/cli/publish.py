@@ -8,9 +8,8 @@ from typing import Annotated
 
 import typer
 
-from modelyard.account.session import Account, Unanswered
 from modelyard.charts import project_hook
-from modelyard.cli.accounts import ProfileOption, account_of
+from modelyard.cli.connections import ProfileOption, account_of
 from modelyard.cli.printing import console, count, print_findings, print_json, print_left_alone
 from modelyard.cli.workspace import (
     CommandError,
@@ -20,17 +19,12 @@ from modelyard.cli.workspace import (
     Output,
     OutputOption,
 )
+from modelyard.live.api.answers import Unanswered
+from modelyard.live.api.aws import Account
+from modelyard.live.delivery.comparison import Changes, compare, delivery_bucket, listed
+from modelyard.live.delivery.publish import AnotherPublication, ForeignKeys, publish, stale
 from modelyard.objects.composition import RenderError
 from modelyard.objects.rendering import render
-from modelyard.operations.publish import (
-    AnotherPublication,
-    Changes,
-    ForeignKeys,
-    compare,
-    delivery_bucket,
-    publish,
-    stale,
-)
 from modelyard.planning import Plan
 from modelyard.project import ENVIRONMENTS, MODELS, Project, load_project
 from modelyard.writing import tree_files
@@ -90,16 +84,16 @@ def publish_tree(
     account = account_of(environment, profile, "publish")
     files = _rendered(project, planned, env, tree, kept=not dry_run)
     try:
-        bucket = delivery_bucket(account, environment)
+        bucket = delivery_bucket(account.ask, environment.name)
         if bucket is None:
             raise CommandError(
                 f"stack Delivery of {environment.name} is not deployed: cdk deploy --all -c env={env}"
             )
-        changes = compare(account, bucket, files)
+        changes = compare(account.ask, listed(account.ask, bucket), files)
     except Unanswered as why:
         raise CommandError(f"nothing was published: {why}") from None
     if not dry_run:
-        changes = _carry_out(account, bucket, files, take_over=take_over)
+        changes = _carry_out(account, changes, files, take_over=take_over)
     if output is Output.json:
         print_json(
             "Publication",
@@ -143,9 +137,9 @@ def _rendered(
     return files
 
 
-def _carry_out(account: Account, bucket: str, files: dict[str, bytes], *, take_over: bool) -> Changes:
+def _carry_out(account: Account, seen: Changes, files: dict[str, bytes], *, take_over: bool) -> Changes:
     try:
-        return publish(account, bucket, files, take_over=take_over)
+        return publish(account, seen, files, take_over=take_over)
     except ForeignKeys as which:
         raise CommandError(f"nothing was published: modelyard did not write {which}; move it away") from None
     except AnotherPublication as other:

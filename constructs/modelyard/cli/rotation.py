@@ -4,13 +4,18 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from modelyard.account.secrets import Kind
+from modelyard.live.account.secrets import SecretKind
 from modelyard.planning import Plan
 from modelyard.spec import Environment
 
 
 def after_rotation(
-    name: str, kind: Kind, planned: Plan | None, environment: Environment, before: str | None, version: str
+    name: str,
+    kind: SecretKind,
+    planned: Plan | None,
+    environment: Environment,
+    before: str | None,
+    version: str,
 ) -> Iterator[str]:
     """What makes the new key the one that counts. Servers know one key, which they read when they start."""
     target, region, namespace = environment.secrets[name], environment.region, environment.namespace

@@ -9,8 +9,8 @@ from pathlib import Path
 
 import typer
 
-from modelyard.account.secrets import CERTIFICATE_KEYS, MOST_BYTES, Kind
 from modelyard.cli.workspace import CommandError
+from modelyard.live.account.secrets import CERTIFICATE_KEYS, MOST_BYTES, SecretKind
 
 _MOST = MOST_BYTES + 4096
 """Bytes that are read of a value, whatever comes: what is longer than Secrets Manager takes is refused by its length."""
@@ -31,7 +31,7 @@ def refuse_extra(context: typer.Context) -> None:
     )
 
 
-def typed_value(name: str, kind: Kind, file: Path | None) -> str:
+def typed_value(name: str, kind: SecretKind, file: Path | None) -> str:
     """What to store, from the file, standard input or a prompt.
 
     Raises:

@@ -8,20 +8,7 @@ from typing import Annotated
 
 import typer
 
-from modelyard.account.secrets import (
-    Container,
-    WrongValue,
-    checked_value,
-    container,
-    judged,
-    kind_of,
-    new_key,
-    rotatable,
-    store,
-)
-from modelyard.account.session import Account, Unanswered
-from modelyard.account.verdict import Result, Verdict, unknown
-from modelyard.cli.accounts import ProfileOption, account_of
+from modelyard.cli.connections import ProfileOption, account_of
 from modelyard.cli.printing import console, count, print_json, table
 from modelyard.cli.rotation import after_rotation
 from modelyard.cli.secret_value import refuse_extra, typed_value
@@ -34,6 +21,20 @@ from modelyard.cli.workspace import (
     OutputOption,
     readable_environment,
 )
+from modelyard.live.account.diagnosis import Diagnosis, Health, unknown
+from modelyard.live.account.secrets import (
+    StoredSecret,
+    WrongValue,
+    checked_value,
+    judged,
+    kind_of,
+    new_key,
+    rotatable,
+    store,
+    stored_secret,
+)
+from modelyard.live.api.answers import Unanswered
+from modelyard.live.api.aws import Account
 from modelyard.project import ENVIRONMENTS, MODELS, Project, load_project
 from modelyard.spec import Environment
 
@@ -127,17 +128,17 @@ def check_secrets(
     environment = readable_environment(environments, env)
     account = account_of(environment, profile, "secrets check")
     rows = list(_judged(account, environment, env))
-    verdicts = [result.verdict for _, _, result in rows]
+    healths = [result.health for _, _, result in rows]
     if output is Output.json:
         print_json(
             "Secrets",
             environment=environment.name,
-            passed=all(verdict is Verdict.OK for verdict in verdicts),
+            passed=all(health is Health.OK for health in healths),
             secrets=[
                 {
                     "name": name,
                     "secret": environment.secrets[name],
-                    "result": str(result.verdict),
+                    "result": str(result.health),
                     "reason": result.reason,
                     "fix": result.fix or None,
                     "key": found.key if found else None,
@@ -149,7 +150,7 @@ def check_secrets(
         )
     else:
         _print_check(environment, rows)
-    return 1 if Verdict.PROBLEM in verdicts else 2 if Verdict.UNKNOWN in verdicts else 0
+    return 1 if Health.PROBLEM in healths else 2 if Health.UNKNOWN in healths else 0
 
 
 def rotate_secret(
@@ -195,9 +196,9 @@ def _known(name: str, environment: Environment) -> str:
     return name
 
 
-def _described(account: Account, target: str) -> Container | None:
+def _described(account: Account, target: str) -> StoredSecret | None:
     try:
-        found = container(account.ask, target)
+        found = stored_secret(account.ask, target)
     except Unanswered as why:
         raise CommandError(f"{target} was not looked at: {why}") from None
     if found and found.deleted:
@@ -217,17 +218,17 @@ def _stored(account: Account, target: str, value: str, *, create: bool) -> str:
 
 def _judged(
     account: Account, environment: Environment, env: str
-) -> Iterator[tuple[str, Container | None, Result]]:
+) -> Iterator[tuple[str, StoredSecret | None, Diagnosis]]:
     for name, target in environment.secrets.items():
         try:
-            found = container(account.ask, target)
+            found = stored_secret(account.ask, target)
         except Unanswered as why:
             yield name, None, unknown(name, str(why))
         else:
             yield name, found, judged(environment, env, name, found)
 
 
-def _print_check(environment: Environment, rows: list[tuple[str, Container | None, Result]]) -> None:
+def _print_check(environment: Environment, rows: list[tuple[str, StoredSecret | None, Diagnosis]]) -> None:
     out = console()
     out.print(
         table(
@@ -237,7 +238,7 @@ def _print_check(environment: Environment, rows: list[tuple[str, Container | Non
                 (
                     name,
                     environment.secrets[name],
-                    str(result.verdict),
+                    str(result.health),
                     f"{found.changed:%Y-%m-%d}" if found and found.changed else "-",
                     ("on" if found.rotation else "off") if found else "-",
                     found.key if found else "-",
@@ -247,7 +248,7 @@ def _print_check(environment: Environment, rows: list[tuple[str, Container | Non
         )
     )
     for name, _, result in rows:
-        if result.verdict is not Verdict.OK:
-            out.print(f"{name} {result.verdict}: {result.reason}", soft_wrap=True, markup=False)
+        if result.health is not Health.OK:
+            out.print(f"{name} {result.health}: {result.reason}", soft_wrap=True, markup=False)
             if result.fix:
                 out.print(f"    {result.fix}", soft_wrap=True, markup=False)

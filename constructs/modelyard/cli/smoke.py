@@ -15,9 +15,9 @@ from modelyard.cli.endpoints import (
     planned_model,
     target,
 )
+from modelyard.cli.extras import needed_for
 from modelyard.cli.printing import console, count, print_json, table
 from modelyard.cli.workspace import (
-    CommandError,
     EnvironmentsOption,
     EnvOption,
     ModelsOption,
@@ -60,12 +60,8 @@ def smoke(
     plan = planned_model(model, models, environments, env)
     namespace = readable_environment(environments, env).namespace
     asked = target(plan, namespace, url=url, key_variable=api_key_env, timeout=timeout)
-    try:
+    with needed_for("smoke", "clients"):
         import openai  # noqa: F401
-    except ModuleNotFoundError as error:
-        raise CommandError(
-            f"{error.name} is not installed; `modelyard smoke` needs the extra modelyard[clients]"
-        ) from error
     result = run_checks(expectations(plan), asked, wait=wait)
     if output is Output.json:
         document = result.as_json()

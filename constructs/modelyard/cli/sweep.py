@@ -6,9 +6,8 @@ from typing import Annotated
 
 import typer
 
-from modelyard.account.session import Account, Unanswered
-from modelyard.cli.accounts import ProfileOption, account_of
-from modelyard.cli.clusters import ConfirmOption, YesOption, confirm
+from modelyard.cli.confirmation import ConfirmOption, YesOption, confirm
+from modelyard.cli.connections import ProfileOption, account_of
 from modelyard.cli.printing import console, count, print_json, table
 from modelyard.cli.workspace import (
     CommandError,
@@ -18,7 +17,10 @@ from modelyard.cli.workspace import (
     OutputOption,
     readable_environment,
 )
-from modelyard.operations.leftovers import Leftover, delete, described_cluster, find_leftovers
+from modelyard.live.api.answers import Unanswered
+from modelyard.live.api.aws import Account
+from modelyard.live.clusters.leftovers import Leftover, delete, find_leftovers
+from modelyard.live.eks import described_cluster
 from modelyard.project import ENVIRONMENTS
 from modelyard.spec import Environment
 
@@ -87,7 +89,7 @@ def sweep(
 
 def _leftovers(account: Account, environment: Environment) -> list[Leftover]:
     try:
-        if described_cluster(account, environment.cluster_name) is not None:
+        if described_cluster(account.ask, environment.cluster_name) is not None:
             raise CommandError(
                 f"EKS has cluster {environment.cluster_name}: what bears its tags is in use; first `modelyard drain --env "
                 f"{environment.name}` and `cdk destroy`"

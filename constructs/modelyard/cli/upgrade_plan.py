@@ -9,9 +9,9 @@ from pathlib import Path
 from typing import Annotated
 
 import typer
+from packaging.version import Version
 
-from modelyard.account.session import Unanswered
-from modelyard.cli.accounts import ProfileOption, account_of
+from modelyard.cli.connections import ProfileOption, account_of
 from modelyard.cli.printing import console, count, print_json, table
 from modelyard.cli.workspace import (
     CommandError,
@@ -21,9 +21,10 @@ from modelyard.cli.workspace import (
     OutputOption,
     readable_environment,
 )
-from modelyard.operations.leftovers import described_cluster
-from modelyard.operations.readiness import Readiness, readiness
-from modelyard.operations.upgrade import Obstacle, UpgradeStep, days_of_support, obstacles, upgrade_steps
+from modelyard.live.api.answers import Unanswered
+from modelyard.live.clusters.readiness import Readiness, readiness
+from modelyard.live.clusters.upgrade import Obstacle, UpgradeStep, days_of_support, obstacles, upgrade_steps
+from modelyard.live.eks import described_cluster
 from modelyard.project import ENVIRONMENTS, environment_path
 from modelyard.spec import Environment, load_environment
 from modelyard.spec.folders import environment_files
@@ -97,7 +98,7 @@ def _asked(environment: Environment, profile: str | None, to: str) -> tuple[str,
     account = account_of(environment, profile, "upgrade-plan")
     name = environment.cluster_name
     try:
-        cluster = described_cluster(account, name)
+        cluster = described_cluster(account.ask, name)
     except Unanswered as why:
         raise CommandError(
             f"cluster {name} was not looked at: {why}; or name its version with --from"
@@ -123,7 +124,7 @@ def _first(environments: Path, environment: Environment, to: str) -> Iterator[Up
             other
             and other.name != environment.name
             and other.account != _NOBODY
-            and other.cluster.version < to
+            and Version(other.cluster.version) < Version(to)
         ):
             behind.append(f"{other.name} is at {other.cluster.version}")
     if behind:

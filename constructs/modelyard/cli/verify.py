@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from functools import cache
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated
 
 import typer
 from pydantic import TypeAdapter, ValidationError
 
+from modelyard.cli.extras import needed_for
 from modelyard.cli.printing import console, count, print_json, seconds, table
 from modelyard.cli.workspace import (
     CommandError,
@@ -19,9 +19,11 @@ from modelyard.cli.workspace import (
     OutputOption,
     readable_environment,
 )
-from modelyard.deployed import waiting
-from modelyard.deployed.checks import Answer, Clients, verify
-from modelyard.deployed.models import UnreadableTree
+from modelyard.live.api.answers import Unanswered
+from modelyard.live.api.aws import open_account
+from modelyard.live.verification import waiting
+from modelyard.live.verification.checks import Observation, Outcome, verify
+from modelyard.live.verification.reports import UnreadableTree
 from modelyard.project import ENVIRONMENTS
 from modelyard.spec import Environment
 from modelyard.spec.document import Seconds
@@ -68,10 +70,10 @@ def verify_command(
     output: OutputOption = Output.table,
 ) -> int:
     settings = readable_environment(environments, env)
-    answers = _answers(
+    seen = _observed(
         settings, tree / settings.name, patience=_patience(wait), own_credentials=own_credentials
     )
-    outcome = _outcome(answers)
+    outcome = _outcome(seen)
     if output is Output.json:
         checks = [
             {
@@ -80,10 +82,10 @@ def verify_command(
                 "passed": each.outcome == "passed",
                 "seen": each.seen,
                 "problems": list(each.problems),
-                "pending": [str(verdict) for verdict in each.pending],
+                "pending": [str(job) for job in each.pending],
                 "look": list(each.look),
             }
-            for each in answers
+            for each in seen
         ]
         print_json(
             "Verification",
@@ -93,7 +95,7 @@ def verify_command(
             checks=checks,
         )
     else:
-        _print(settings, answers)
+        _print(settings, seen)
     return 1 if outcome == "failed" else 0
 
 
@@ -109,56 +111,32 @@ def _patience(stated: str | None) -> int:
         ) from None
 
 
-def _answers(settings: Environment, tree: Path, *, patience: int, own_credentials: bool) -> list[Answer]:
+def _observed(
+    settings: Environment, tree: Path, *, patience: int, own_credentials: bool
+) -> list[Observation]:
     try:
-        import boto3  # type: ignore[import-untyped]
-        from botocore.exceptions import BotoCoreError, ClientError  # type: ignore[import-untyped]
-    except ModuleNotFoundError as error:
-        raise CommandError(
-            f"{error.name} is not installed; `modelyard verify` needs the extra modelyard[account]"
-        ) from error
-    try:
-        session = boto3.Session(region_name=settings.region)
+        with needed_for("verify", "account"):
+            own = open_account(settings.region)
         # The shell's own credentials are renewed by boto3, where they can be.
-        own = cache(session.client)
-        clients = waiting.renewed(lambda: own if own_credentials else _as_lookup(session, settings))
+        account = waiting.renewed(lambda: own if own_credentials else waiting.as_lookup_role(own, settings))
 
-        def ask() -> list[Answer]:
-            return verify(clients(), settings, tree)
+        def ask() -> list[Observation]:
+            return verify(account(), settings, tree)
 
         return waiting.wait(ask, patience, told=_progress(settings)) if patience else ask()
-    except (BotoCoreError, ClientError, UnreadableTree) as error:
-        raise CommandError(f"{settings.name}: {error}") from error
+    except Unanswered as why:
+        raise CommandError(f"{settings.name}: {why.said}") from why
+    except UnreadableTree as why:
+        raise CommandError(f"{settings.name}: {why}") from why
 
 
-def _as_lookup(session: Any, settings: Environment) -> Clients:
-    """Clients of the role that `cdk bootstrap` made for reading: it can read, and nothing else."""
-    sts = session.client("sts")
-    partition = sts.get_caller_identity()["Arn"].split(":")[1]
-    role = f"cdk-hnb659fds-lookup-role-{settings.account}-{settings.region}"
-    credentials = sts.assume_role(
-        RoleArn=f"arn:{partition}:iam::{settings.account}:role/{role}", RoleSessionName="modelyard-verify"
-    )["Credentials"]
-
-    @cache  # one for each service: they are made again with the next credentials
-    def client(service: str) -> Any:
-        return session.client(
-            service,
-            aws_access_key_id=credentials["AccessKeyId"],
-            aws_secret_access_key=credentials["SecretAccessKey"],
-            aws_session_token=credentials["SessionToken"],
-        )
-
-    return client
-
-
-def _progress(settings: Environment) -> Callable[[Sequence[Answer], float], None]:
+def _progress(settings: Environment) -> Callable[[Sequence[Observation], float], None]:
     """Says on standard error what is waited for, whenever that is something else."""
     said: list[str] = []
 
-    def tell(answers: Sequence[Answer], left: float) -> None:
-        lines = [f"{each.check}: {problem}" for each in answers for problem in each.problems]
-        lines += [str(verdict) for each in answers for verdict in each.pending]
+    def tell(seen: Sequence[Observation], left: float) -> None:
+        lines = [f"{each.check}: {problem}" for each in seen for problem in each.problems]
+        lines += [str(verdict) for each in seen for verdict in each.pending]
         if lines != said:
             said[:] = lines
             console(stderr=True).print(
@@ -172,36 +150,36 @@ def _progress(settings: Environment) -> Callable[[Sequence[Answer], float], None
     return tell
 
 
-def _print(settings: Environment, answers: list[Answer]) -> None:
+def _print(settings: Environment, seen: list[Observation]) -> None:
     rows = [
         (
             each.check,
             each.outcome,
             "\n".join((*each.problems, *map(str, each.pending))) or each.seen,
         )
-        for each in answers
+        for each in seen
     ]
     out = console()
     out.print(
         table(f"{settings.name} in {settings.account}, {settings.region}", ("check", "outcome", ""), rows)
     )
-    if commands := [command for each in answers for command in each.look]:
+    if commands := [command for each in seen for command in each.look]:
         out.print("Look closer:", *commands, sep="\n    ", end="\n\n", soft_wrap=True, markup=False)
-    failed = sum(each.outcome == "failed" for each in answers)
-    pending = any(each.outcome == "pending" for each in answers)
+    failed = sum(each.outcome == "failed" for each in seen)
+    pending = any(each.outcome == "pending" for each in seen)
     verdict = f"{count(failed, 'check')} failed" if failed else "pending" if pending else "ok"
-    out.print(f"{verdict}: {_seen(settings, answers)}")
+    out.print(f"{verdict}: {_models_seen(settings, seen)}")
 
 
-def _outcome(answers: Sequence[Answer]) -> str:
+def _outcome(seen: Sequence[Observation]) -> Outcome:
     """The worst of all outcomes."""
-    return max((each.outcome for each in answers), key=("passed", "pending", "failed").index)
+    return max((each.outcome for each in seen), key=("passed", "pending", "failed").index)
 
 
-def _seen(settings: Environment, answers: Sequence[Answer]) -> str:
+def _models_seen(settings: Environment, seen: Sequence[Observation]) -> str:
     """What is known of the models, no more and no less."""
     if settings.reports_checks:
-        models = next((each for each in answers if each.check == "models"), None)
+        models = next((each for each in seen if each.check == "models"), None)
         if models is None or not models.seen:
             return "there are no reports of models"
         waiting_for = f"; {count(len(models.pending), 'job')} pending" if models.pending else ""

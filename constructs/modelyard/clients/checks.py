@@ -31,7 +31,7 @@ class Skipped(Exception):
 
 
 @dataclass(frozen=True)
-class Subject:
+class CheckedEndpoint:
     """Who is asked, and what is expected."""
 
     target: Target
@@ -52,7 +52,7 @@ class Subject:
         return self.target.client().completions.create(**(settings | asked))
 
 
-Check = Callable[[Subject], None]
+Check = Callable[[CheckedEndpoint], None]
 
 
 def require(condition: object, message: str) -> None:
@@ -73,7 +73,7 @@ def refused(status: int, what: str) -> Iterator[None]:
         raise Failed(f"{what} was answered instead of HTTP {status}")
 
 
-def models(subject: Subject) -> None:
+def models(subject: CheckedEndpoint) -> None:
     """Every name and adapter is listed, with the planned length."""
     expected = subject.expected
     listed = {model.id: model for model in subject.target.client().models.list()}
@@ -88,7 +88,7 @@ def models(subject: Subject) -> None:
     )
 
 
-def authentication(subject: Subject) -> None:
+def authentication(subject: CheckedEndpoint) -> None:
     """The key is needed, and another one does not do."""
     if not subject.expected.needs_key:
         raise Skipped("the model has no access.apiKey")
@@ -97,7 +97,7 @@ def authentication(subject: Subject) -> None:
         require(status == 401, f"{what} gives HTTP {status} instead of 401")
 
 
-def unknown_model(subject: Subject) -> None:
+def unknown_model(subject: CheckedEndpoint) -> None:
     if not subject.expected.reads_names:
         raise Skipped("the engine serves one model and does not look at the name")
     client = subject.target.client()
@@ -108,11 +108,11 @@ def unknown_model(subject: Subject) -> None:
             client.embeddings.create(model="no-such-model", input=PROMPT)
 
 
-def completion(subject: Subject) -> None:
+def completion(subject: CheckedEndpoint) -> None:
     _answered(subject.complete(), "the completion")
 
 
-def every_name(subject: Subject) -> None:
+def every_name(subject: CheckedEndpoint) -> None:
     """The other names of the same model."""
     others = subject.expected.names[1:]
     if not others:
@@ -121,7 +121,7 @@ def every_name(subject: Subject) -> None:
         _answered(subject.complete(model=name, max_tokens=4), f"the completion of {name}")
 
 
-def adapters(subject: Subject) -> None:
+def adapters(subject: CheckedEndpoint) -> None:
     if not subject.expected.adapters:
         raise Skipped("the model has no adapters")
     for (
@@ -130,7 +130,7 @@ def adapters(subject: Subject) -> None:
         _counted(subject.complete(model=name, max_tokens=4), f"the completion of adapter {name}")
 
 
-def chat(subject: Subject) -> None:
+def chat(subject: CheckedEndpoint) -> None:
     answer = subject.chat()
     _counted(answer, "the chat completion")
     choice = answer.choices[0]
@@ -139,7 +139,7 @@ def chat(subject: Subject) -> None:
     _reasoned(choice.finish_reason, ("stop", "length"), "the chat completion")
 
 
-def same_answer(subject: Subject) -> None:
+def same_answer(subject: CheckedEndpoint) -> None:
     """Greedy answers agree. Batching may tip a near tie once; two of three must be the same."""
     seen: list[str] = []
     for _ in range(3):
@@ -150,7 +150,7 @@ def same_answer(subject: Subject) -> None:
     raise Failed("three answers to one prompt at temperature 0 are all different")
 
 
-def streaming(subject: Subject) -> None:
+def streaming(subject: CheckedEndpoint) -> None:
     """Pieces arrive, they add up to something, and the stream says why it ended and what it used."""
     pieces, reason, usage = [], None, None
     for event in subject.chat(stream=True, stream_options={"include_usage": True}, max_tokens=32):
@@ -165,7 +165,7 @@ def streaming(subject: Subject) -> None:
     require(usage is not None and usage.completion_tokens > 0, "the stream reports no usage")
 
 
-def context_limit(subject: Subject) -> None:
+def context_limit(subject: CheckedEndpoint) -> None:
     length = subject.expected.max_model_len
     if length is None:
         raise Skipped("the length is not known")
@@ -173,7 +173,7 @@ def context_limit(subject: Subject) -> None:
         subject.complete(prompt="one " * (length + 1), max_tokens=1)
 
 
-def structured_output(subject: Subject) -> None:
+def structured_output(subject: CheckedEndpoint) -> None:
     wanted = {"type": "json_schema", "json_schema": {"name": "place", "schema": _SCHEMA, "strict": True}}
     message = (
         subject.chat(
@@ -188,7 +188,7 @@ def structured_output(subject: Subject) -> None:
     _place(message.content or "", "the answer")
 
 
-def tool_call(subject: Subject) -> None:
+def tool_call(subject: CheckedEndpoint) -> None:
     """The one function is called with arguments of its schema: the server's grammar must hold the model to it."""
     if not subject.expected.tools:
         raise Skipped("the model has no features.tools")
@@ -203,7 +203,7 @@ def tool_call(subject: Subject) -> None:
     raise failure
 
 
-def _call(subject: Subject, temperature: float) -> None:
+def _call(subject: CheckedEndpoint, temperature: float) -> None:
     # Without `strict` vLLM holds the call to JSON, and not to the schema.
     function = {
         "name": "weather",
@@ -225,7 +225,7 @@ def _call(subject: Subject, temperature: float) -> None:
     _place(calls[0].function.arguments or "", "the arguments of the call")
 
 
-def reasoning(subject: Subject) -> None:
+def reasoning(subject: CheckedEndpoint) -> None:
     if not subject.expected.reasoning:
         raise Skipped("the model has no features.reasoning")
     content = subject.chat(max_tokens=_room(subject)).choices[0].message.content or ""
@@ -233,14 +233,14 @@ def reasoning(subject: Subject) -> None:
     require(not left, f"the answer holds {', '.join(left)}: reasoning is not split from it")
 
 
-def _forced(subject: Subject) -> Any:
+def _forced(subject: CheckedEndpoint) -> Any:
     """The function by its name, or `required`, which is the same where there is one."""
     if not subject.expected.forces_functions:
         return "required"
     return {"type": "function", "function": {"name": "weather"}}
 
 
-def _straight(subject: Subject) -> dict[str, Any]:
+def _straight(subject: CheckedEndpoint) -> dict[str, Any]:
     """Ask templates that can for no reasoning: a grammar holds only after it, and it may take all the room."""
     return (
         {"extra_body": {"chat_template_kwargs": {"enable_thinking": False}}}
@@ -249,7 +249,7 @@ def _straight(subject: Subject) -> dict[str, Any]:
     )
 
 
-def _room(subject: Subject) -> int:
+def _room(subject: CheckedEndpoint) -> int:
     """Tokens for an answer that a grammar ends, even from a model that thinks first."""
     wanted = 2048 if subject.expected.reasoning else 256
     return min(wanted, (subject.expected.max_model_len or wanted * 2) // 2)

@@ -5,13 +5,13 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 
-from modelyard.clients.checks import Failed, Skipped, Subject, refused, require
+from modelyard.clients.checks import CheckedEndpoint, Failed, Skipped, refused, require
 
 _TEXTS = ("The cat sat on the mat.", "Interest rates rose by half a point.", "The cat sat on the mat.")
 _QUERY = "Where is the cat?"
 
 
-def embeddings(subject: Subject) -> None:
+def embeddings(subject: CheckedEndpoint) -> None:
     """One vector a text, of the right dimension; the same for the same text, and another for another."""
     answer = subject.target.client().embeddings.create(model=subject.name, input=list(_TEXTS))
     vectors = [item.embedding for item in sorted(answer.data, key=lambda item: item.index)]
@@ -28,7 +28,7 @@ def embeddings(subject: Subject) -> None:
     require(answer.usage is not None and answer.usage.prompt_tokens > 0, "no usage is reported")
 
 
-def input_limit(subject: Subject) -> None:
+def input_limit(subject: CheckedEndpoint) -> None:
     """A text beyond the model's length is refused, not silently cut."""
     length = subject.expected.max_model_len
     if length is None:
@@ -37,7 +37,7 @@ def input_limit(subject: Subject) -> None:
         subject.target.client().embeddings.create(model=subject.name, input="one " * (length + 1))
 
 
-def rerank(subject: Subject) -> None:
+def rerank(subject: CheckedEndpoint) -> None:
     """Every document is ranked once, best first, and not all alike."""
     documents = list(_TEXTS[:2])
     body = {"model": subject.name, "query": _QUERY, "documents": documents}

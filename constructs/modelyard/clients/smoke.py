@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from typing import Any, Literal
 
 from modelyard.clients import checks, embedding_checks, outcome
-from modelyard.clients.checks import Check, Failed, Skipped, Subject
+from modelyard.clients.checks import Check, CheckedEndpoint, Failed, Skipped
 from modelyard.clients.endpoint import Expectations, Target, Task, wait_until_up
 
 SCHEMA_VERSION = 1
@@ -88,7 +88,7 @@ class SmokeResult:
 
 def run_checks(expected: Expectations, target: Target, *, wait: float = 0) -> SmokeResult:
     """Every check of the model's task; `wait` in seconds for a server that is still starting."""
-    subject = Subject(target, expected)
+    subject = CheckedEndpoint(target, expected)
     started = time.monotonic()
     reason = wait_until_up(target, wait)
     up = CheckResult("reachable", "failed" if reason else "passed", reason or "", time.monotonic() - started)
@@ -100,7 +100,7 @@ def run_checks(expected: Expectations, target: Target, *, wait: float = 0) -> Sm
     return SmokeResult(expected.model, target.url, (up, *rest))
 
 
-def _result(name: str, check: Check, subject: Subject) -> CheckResult:
+def _result(name: str, check: Check, subject: CheckedEndpoint) -> CheckResult:
     started = time.monotonic()
     outcome: Outcome = "failed"
     try:

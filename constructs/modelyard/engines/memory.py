@@ -10,6 +10,7 @@ from ruamel.yaml import YAML
 
 from modelyard.engines.memory_facts import BatchDefault, BatchRules, CacheRules, MemoryFacts
 from modelyard.engines.registry import engines, memory_models
+from modelyard.engines.versions import stated_order
 from modelyard.hardware.accelerators import Capability
 
 
@@ -22,7 +23,9 @@ def memory_facts_for(
         LookupError: as `memory_facts`.
     """
     fallback = _table(engine).get("fallback") if engine in memory_models() else None
-    if fallback and _key(fallback["since"]) <= _key(version) < _key(fallback["until"]):
+    if fallback and stated_order(fallback["since"]) <= stated_order(version) < stated_order(
+        fallback["until"]
+    ):
         old = capability is not None and capability < tuple(fallback["belowCapability"])
         if old or kv_cache_dtype in fallback["caches"]:
             return memory_facts(engine, fallback["to"])
@@ -40,7 +43,7 @@ def memory_facts(engine: str, version: str) -> MemoryFacts:
         raise LookupError(f"no memory facts for engine {engine}; known are {', '.join(memory_models())}")
     merged: dict[str, Any] = {}
     for entry in _table(engine)["versions"]:
-        if _key(entry["since"]) <= _key(version):
+        if stated_order(entry["since"]) <= stated_order(version):
             merged.update({key: value for key, value in entry.items() if key != "since"})
     if not merged:
         raise LookupError(f"no memory facts for {engine} {version}")
@@ -52,7 +55,7 @@ def regime(engine: str, version: str, key: str) -> str:
     return [
         str(entry["since"])
         for entry in _table(engine)["versions"]
-        if key in entry and _key(entry["since"]) <= _key(version)
+        if key in entry and stated_order(entry["since"]) <= stated_order(version)
     ][-1]
 
 
@@ -121,16 +124,3 @@ def _facts(engine: str, version: str, row: Mapping[str, Any]) -> MemoryFacts:
         absorbed=row.get("absorbed", "none"),
         kv_cap_fraction=row.get("kvCapFraction"),
     )
-
-
-def _key(version: str) -> tuple[int, ...]:
-    """Numbers of a version up to the first part that is none: 0.17.1rc1.dev88 is (0, 17, 1)."""
-    numbers = []
-    for part in version.removeprefix("v").split("."):
-        digits = part[: next((i for i, char in enumerate(part) if not char.isdigit()), len(part))]
-        if not digits:
-            break
-        numbers.append(int(digits))
-        if digits != part:
-            break
-    return tuple(numbers)

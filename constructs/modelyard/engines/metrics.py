@@ -14,6 +14,7 @@ from ruamel.yaml import YAML
 
 from modelyard.engines.registry import engines
 from modelyard.engines.signals import Signals
+from modelyard.engines.versions import release_order
 
 MetricType = Literal["counter", "gauge", "histogram", "summary"]
 
@@ -77,7 +78,7 @@ def metrics_of(engine: str, version: str) -> Metrics:
     if engine not in engines():
         raise KeyError(f"no metrics are known of {engine}")
     page = engines()[engine].metrics_page
-    if _key(version) < _key(_table(page).get("since", "0")):
+    if release_order(version) < release_order(_table(page).get("since", "0")):
         raise KeyError(f"no metrics are known of {engine} {version}")
     return _page(page)
 
@@ -87,10 +88,6 @@ def metrics_of_exporter(name: str) -> Metrics:
     if name not in EXPORTERS:
         raise KeyError(f"no metrics are known of {name}")
     return _page(name)
-
-
-def _key(version: str) -> tuple[int, ...]:
-    return tuple(int(part) for part in version.removeprefix("b").split("."))
 
 
 @cache

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import Any, Literal
 
 from modelyard.engines.memory_facts import MemoryFacts
+from modelyard.engines.versions import release_order
 from modelyard.hardware import compute_capability
 from modelyard.hardware.accelerators import Capability
 
@@ -64,7 +65,7 @@ class Release:
     @property
     def below_floor(self) -> bool:
         """Whether a hole is known in this version."""
-        return self.floor is not None and version_key(self.version) < version_key(self.floor)
+        return self.floor is not None and release_order(self.version) < release_order(self.floor)
 
     def image_for(self, *, cpu: bool) -> str:
         """The image for CPUs, or for accelerators."""
@@ -74,8 +75,3 @@ class Release:
         """The least compute capability for a quantization method; None when the release does not know the method."""
         text = self._quantization.get(quantization)
         return compute_capability(text) if text else None
-
-
-def version_key(version: str) -> tuple[int, ...]:
-    """`0.33.0`, `26.07` and llama.cpp's `b11434` as numbers."""
-    return tuple(int(part) for part in version.removeprefix("b").split("."))

@@ -11,7 +11,8 @@ from typing import Any
 from modelyard.engines.memory import memory_facts
 from modelyard.engines.parsers import Parsers, family_parsers
 from modelyard.engines.registry import USUAL, engine, engines
-from modelyard.engines.release import Flag, Release, version_key
+from modelyard.engines.release import Flag, Release
+from modelyard.engines.versions import release_order
 
 
 @cache
@@ -25,7 +26,7 @@ def releases() -> tuple[Release, ...]:
             # Engines of one folder keep their releases beside each other.
             if (table := json.loads(file.read_text(encoding="utf-8")))["engine"] == engine.name
         ),
-        key=lambda table: (table["engine"], version_key(table["version"])),
+        key=lambda table: (table["engine"], release_order(table["version"])),
     )
     return tuple(_release(table) for table in tables)
 

@@ -7,6 +7,8 @@ from dataclasses import dataclass
 from functools import cache
 from types import MappingProxyType
 
+from packaging.version import Version
+
 from modelyard.hardware.memory import Memory
 from modelyard.hardware.tables import yaml_table
 
@@ -56,10 +58,7 @@ class PlatformFacts:
             return False
         if release == "latest":
             return True
-        first, given = (
-            [int(part) for part in text.split(".")] for text in (self.parallel_pull[family], release[1:])
-        )
-        return given >= first
+        return Version(release) >= Version(self.parallel_pull[family])
 
     def quota(self, family: str) -> Quota:
         """The quota that an instance family such as `g6e` counts against.

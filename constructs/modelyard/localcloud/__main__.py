@@ -16,7 +16,7 @@ from modelyard.localcloud.deployment import AssemblyRefused, Deployment, ToolMis
 from modelyard.localcloud.endpoint import Clients, Endpoint
 from modelyard.localcloud.entries import UnreadableJournal
 from modelyard.localcloud.entries import read as entries_of
-from modelyard.localcloud.inventory import Finding, Row
+from modelyard.localcloud.inventory import Presence, Row
 from modelyard.writing import NotWritten
 
 app = typer.Typer(
@@ -172,8 +172,8 @@ def _report(clients: Clients, folder: Path, *, resources: bool = False) -> list[
     report.stacks(console, inventory.stacks(clients), rows)
     report.listings(console, clients)
     report.recorded(console, journal.current(entries))
-    report.resources(console, rows if resources else [row for row in rows if row.finding in report.ALARMING])
-    return [row for row in rows if row.finding is Finding.MISSING]
+    report.resources(console, rows if resources else [row for row in rows if row.presence in report.ALARMING])
+    return [row for row in rows if row.presence is Presence.MISSING]
 
 
 def _destroy(deployment: Deployment) -> None:

@@ -13,7 +13,7 @@ from modelyard.localcloud.journal import Entry, Level
 from modelyard.localcloud.lookup import Subject
 
 
-class Finding(StrEnum):
+class Presence(StrEnum):
     """A journal level that boto3 confirmed, or why it could not."""
 
     CREATED = "created"
@@ -49,7 +49,7 @@ class Row:
     type: str
     logical_id: str
     physical_id: str
-    finding: Finding
+    presence: Presence
     retained: bool = False  # its DeletionPolicy keeps it when the stack goes
 
 
@@ -76,19 +76,19 @@ def judge(
         entry = claims.get((resource.stack, resource.logical_id))
         place = f"{resource.stack}/{resource.logical_id}"
         if entry is not None and entry.level is not Level.CREATED:
-            finding = Finding(entry.level.value)
+            presence = Presence(entry.level.value)
         elif place in unchecked:
-            finding = Finding.UNCHECKED
+            presence = Presence.UNCHECKED
         else:
             # A resource the journal has never heard of is judged like one it calls created.
-            finding = Finding.CREATED if place in existing else Finding.MISSING
+            presence = Presence.CREATED if place in existing else Presence.MISSING
         rows.append(
             Row(
                 stack=resource.stack,
                 type=resource.type,
                 logical_id=resource.logical_id,
                 physical_id=resource.physical_id,
-                finding=finding,
+                presence=presence,
                 retained=resource.retained,
             )
         )
@@ -147,7 +147,7 @@ def still_there(clients: Clients, rows: Sequence[Row], entries: list[Entry]) -> 
         )
         for row in rows
         # "Has no rules left" was true of a default security group, and its VPC is looked for anyway.
-        if row.finding is Finding.CREATED and not row.retained
+        if row.presence is Presence.CREATED and not row.retained
     }
     existing, _ = lookup.find(clients, subjects)
     return [row for row in rows if f"{row.stack}/{row.logical_id}" in existing]

@@ -13,26 +13,26 @@ from rich.table import Table
 
 from modelyard.localcloud import census
 from modelyard.localcloud.endpoint import Clients, Endpoint
-from modelyard.localcloud.inventory import Finding, Row, StackFailure, StackState
+from modelyard.localcloud.inventory import Presence, Row, StackFailure, StackState
 from modelyard.localcloud.journal import Entry, Level
 
 _NAME_WIDTH = 48
-ALARMING = (Finding.MISSING, Finding.UNCHECKED)
+ALARMING = (Presence.MISSING, Presence.UNCHECKED)
 
 
 def stacks(console: Console, states: Sequence[StackState], rows: Sequence[Row]) -> None:
     """One line a stack: its status, and what its resources are worth."""
     table = Table("stack", "status")
     columns = [
-        finding
-        for finding in Finding
-        if finding not in ALARMING or any(row.finding is finding for row in rows)
+        presence
+        for presence in Presence
+        if presence not in ALARMING or any(row.presence is presence for row in rows)
     ]
-    for finding in columns:
-        table.add_column(finding.value, justify="right")
-    counts = Counter((row.stack, row.finding) for row in rows)
+    for presence in columns:
+        table.add_column(presence.value, justify="right")
+    counts = Counter((row.stack, row.presence) for row in rows)
     for state in states:
-        numbers = [str(counts[state.name, finding]) for finding in columns]
+        numbers = [str(counts[state.name, presence]) for presence in columns]
         table.add_row(escape(state.name), state.status, *numbers)
     console.print(table)
 
@@ -75,8 +75,8 @@ def _is_short(value: object) -> bool:
 def resources(console: Console, rows: Sequence[Row]) -> None:
     """One line each, whole: made to be searched."""
     for row in rows:
-        line = f"{row.finding.value:<9} {row.stack} {row.type} {row.logical_id} {row.physical_id}"
-        style = "bold red" if row.finding in ALARMING else ""
+        line = f"{row.presence.value:<9} {row.stack} {row.type} {row.logical_id} {row.physical_id}"
+        style = "bold red" if row.presence in ALARMING else ""
         console.print(line, style=style, markup=False, highlight=False, soft_wrap=True)
 
 

@@ -8,14 +8,14 @@ from dataclasses import dataclass
 from modelyard.findings import Finding
 from modelyard.manifests.pods import INSTANCE, Manifest, runs_engine
 from modelyard.manifests.points import POINTS
-from modelyard.manifests.subject import Result, Subject, failed
+from modelyard.manifests.subject import RenderedModel, Result, failed
 from modelyard.planning import ModelPlan, Plan
 
-__all__ = ["Result", "Verdict", "checklist", "checklist_findings"]
+__all__ = ["PointVerdict", "Result", "checklist", "checklist_findings"]
 
 
 @dataclass(frozen=True)
-class Verdict:
+class PointVerdict:
     """What one point says of one model. `fix` is empty unless it fails."""
 
     model: str
@@ -25,7 +25,7 @@ class Verdict:
     fix: str = ""
 
 
-def checklist(plan: Plan, objects: Iterable[Manifest]) -> tuple[Verdict, ...]:
+def checklist(plan: Plan, objects: Iterable[Manifest]) -> tuple[PointVerdict, ...]:
     """Every point for every model of `plan`, whose rendered `objects` keep the rules of `check_objects`."""
     items = tuple(objects)
     verdicts = []
@@ -35,8 +35,8 @@ def checklist(plan: Plan, objects: Iterable[Manifest]) -> tuple[Verdict, ...]:
             if workload is None:
                 answer = failed("no workload is rendered", "keep its labels and its name")
             else:
-                answer = point(Subject(model, plan.environment, items, workload))
-            verdicts.append(Verdict(model.name, name, answer.result, answer.reason, answer.fix))
+                answer = point(RenderedModel(model, plan.environment, items, workload))
+            verdicts.append(PointVerdict(model.name, name, answer.result, answer.reason, answer.fix))
     return tuple(verdicts)
 
 
@@ -45,7 +45,7 @@ def _workload(model: ModelPlan, items: Iterable[Manifest]) -> Manifest | None:
     return next(found, None)
 
 
-def checklist_findings(verdicts: Iterable[Verdict], *, strict: bool) -> list[Finding]:
+def checklist_findings(verdicts: Iterable[PointVerdict], *, strict: bool) -> list[Finding]:
     """A finding for every point that fails: an error where the environment is strict."""
     findings = [
         Finding(

@@ -16,6 +16,7 @@ from typing import Any
 import cel
 import jsonschema  # type: ignore[import-untyped]
 import yaml  # type: ignore[import-untyped]
+from packaging.version import Version
 
 from modelyard.findings import Finding
 from modelyard.reading import DEFINITIONS, read_file, short
@@ -86,10 +87,10 @@ def _finding(item: Mapping[str, Any], complaint: str) -> Finding:
     )
 
 
-def _age(path: Path) -> tuple[int, ...]:
+def _age(path: Path) -> Version:
     """Orders folders such as `karpenter-v1.14.1` by version; one without a version comes first."""
     match = re.search(r"-v(\d+(?:\.\d+)*)", path.parent.name)
-    return tuple(int(part) for part in match[1].split(".")) if match else ()
+    return Version(match[1]) if match else Version("0.dev0")
 
 
 @cache

@@ -9,19 +9,19 @@ from typing import Any
 from modelyard.hardware import instance_types
 from modelyard.manifests.pods import at, mount_of, quantity, volume_of
 from modelyard.manifests.service_points import access, autoscaling, cache, compile_cache, drain, metrics
-from modelyard.manifests.subject import Answer, Point, Subject, beside_the_point, failed, passed
+from modelyard.manifests.subject import Point, Reading, RenderedModel, beside_the_point, failed, passed
 
 _PREPARED = "stands in the engine that was built before"
 _INSTANCE_TYPE = "node.kubernetes.io/instance-type"
 
 
-def settings(subject: Subject) -> dict[str, str]:
+def settings(subject: RenderedModel) -> dict[str, str]:
     """Settings of the engine by vLLM's names of flags, from the command line and the files that it reads."""
     repository = subject.named("ConfigMap", f"{subject.plan.name}-repository") or {}
     return subject.engine.given(subject.flags, at(repository, "data") or {})
 
 
-def memory(subject: Subject) -> Answer:
+def memory(subject: RenderedModel) -> Reading:
     serving, given = subject.plan.serving, settings(subject)
     ledger, limits = serving.ledger, at(subject.server, "resources.limits") or {}
     asked = at(subject.server, "resources.requests") or {}
@@ -43,7 +43,7 @@ def memory(subject: Subject) -> Answer:
     return passed(f"weights {ledger.weights}, KV cache {ledger.kv_cache} of {ledger.total} each")
 
 
-def instance(subject: Subject) -> Answer:
+def instance(subject: RenderedModel) -> Reading:
     accelerator, wanted = subject.plan.serving.accelerator, subject.plan.pod.accelerators
     pool = subject.named("NodePool", _pool(subject))
     if pool is None:
@@ -84,7 +84,7 @@ def instance(subject: Subject) -> Answer:
     return passed(f"{wanted} × {accelerator.name} on {', '.join(chosen)}")
 
 
-def _pool(subject: Subject) -> str:
+def _pool(subject: RenderedModel) -> str:
     return str((subject.pod.get("nodeSelector") or {}).get("karpenter.sh/nodepool"))
 
 
@@ -102,7 +102,7 @@ def _instance_types(spec: dict[str, Any]) -> list[str]:
     )
 
 
-def quantization(subject: Subject) -> Answer:
+def quantization(subject: RenderedModel) -> Reading:
     model, arch = subject.plan.model, subject.plan.serving.arch
     flag = settings(subject).get("quantization")
     if model.engine.quantization != "auto":
@@ -121,7 +121,7 @@ def quantization(subject: Subject) -> Answer:
     return passed(f"checkpoint of {kept.bits} bit, {kept.method}" if kept else "checkpoint of 16 bit")
 
 
-def length(subject: Subject) -> Answer:
+def length(subject: RenderedModel) -> Reading:
     if subject.engine.prepared:
         return beside_the_point(f"the length {_PREPARED}")
     serving, written = subject.plan.serving, settings(subject).get("max-model-len", "")
@@ -132,7 +132,7 @@ def length(subject: Subject) -> Answer:
     return passed(f"{written} of {serving.longest} tokens")
 
 
-def parallelism(subject: Subject) -> Answer:
+def parallelism(subject: RenderedModel) -> Reading:
     if subject.engine.memory == "layers":
         return beside_the_point(f"{subject.engine.name} gives whole layers to each device")
     if subject.engine.prepared:
@@ -157,7 +157,7 @@ def parallelism(subject: Subject) -> Answer:
     return passed(told or "one rank, one accelerator")
 
 
-def shm(subject: Subject) -> Answer:
+def shm(subject: RenderedModel) -> Reading:
     if subject.engine.one_process:
         return beside_the_point(f"{subject.engine.name} is one process")
     needed = subject.plan.pod.shm

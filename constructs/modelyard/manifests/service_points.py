@@ -18,12 +18,12 @@ from modelyard.manifests.pods import (
     variables,
     volume_of,
 )
-from modelyard.manifests.subject import Answer, Subject, beside_the_point, failed, passed
+from modelyard.manifests.subject import Reading, RenderedModel, beside_the_point, failed, passed
 
 _JOB = "a job, no endpoint"
 
 
-def metrics(subject: Subject) -> Answer:
+def metrics(subject: RenderedModel) -> Reading:
     if subject.batch:
         return beside_the_point(_JOB)
     path = subject.plan.serving.release.metrics_path
@@ -43,7 +43,7 @@ def metrics(subject: Subject) -> Answer:
     return passed(f"{path}, {'its own dashboard' if own else 'the dashboard of the fleet'}, alerts")
 
 
-def _watches(subject: Subject, monitor: Manifest) -> bool:
+def _watches(subject: RenderedModel, monitor: Manifest) -> bool:
     wanted = at(monitor, "spec.selector.matchLabels") or {}
     return any(
         selects(wanted, at(service, "metadata.labels") or {})
@@ -52,7 +52,7 @@ def _watches(subject: Subject, monitor: Manifest) -> bool:
     )
 
 
-def autoscaling(subject: Subject) -> Answer:
+def autoscaling(subject: RenderedModel) -> Reading:
     if subject.batch:
         return beside_the_point(_JOB)
     name, kind = named(subject.workload)[1], subject.workload["kind"]
@@ -71,7 +71,7 @@ def autoscaling(subject: Subject) -> Answer:
     )
 
 
-def cache(subject: Subject) -> Answer:
+def cache(subject: RenderedModel) -> Reading:
     serving, given = subject.plan.serving, subject.flags
     path = given.get("model-repository") if subject.engine.prepared else None
     path = path or given.get("tokenizer") or given.get("model-path") or given.get("model")
@@ -97,7 +97,7 @@ def cache(subject: Subject) -> Answer:
     return passed(f"claim {claim}, read-only, for {serving.ledger.weights} a rank")
 
 
-def compile_cache(subject: Subject) -> Answer:
+def compile_cache(subject: RenderedModel) -> Reading:
     if not subject.engine.shares_compiled:
         return beside_the_point(f"{subject.engine.name} has no compile cache that may be shared")
     if subject.plan.model.cache_strategy == "s3-stream":
@@ -109,7 +109,7 @@ def compile_cache(subject: Subject) -> Answer:
     return passed(f"{root} is shared")
 
 
-def drain(subject: Subject) -> Answer:
+def drain(subject: RenderedModel) -> Reading:
     if subject.batch:
         return beside_the_point("a run that was stopped is run again")
     kind, _, stated = (
@@ -131,7 +131,7 @@ def drain(subject: Subject) -> Answer:
     return passed(f"{requests} s for requests, {grace} s in all")
 
 
-def access(subject: Subject) -> Answer:
+def access(subject: RenderedModel) -> Reading:
     policies = [
         policy
         for policy in subject.of("NetworkPolicy")
@@ -159,7 +159,7 @@ def access(subject: Subject) -> Answer:
     return passed(f"{len(policies)} policy, {f'API key {key}' if key and key in referred else 'no API key'}")
 
 
-def _secrets(subject: Subject) -> Iterator[str]:
+def _secrets(subject: RenderedModel) -> Iterator[str]:
     for source in variables(subject.server).values():
         name: Any = at(source, "secretKeyRef.name") if isinstance(source, dict) else None
         if name:

@@ -20,7 +20,7 @@ class Result(StrEnum):
 
 
 @dataclass(frozen=True)
-class Subject:
+class RenderedModel:
     """One model's plan, beside all objects of its environment and the workload among them that runs it."""
 
     plan: ModelPlan
@@ -76,7 +76,7 @@ class Subject:
 
 
 @dataclass(frozen=True)
-class Answer:
+class Reading:
     """What a point's reading of the objects comes to."""
 
     result: Result
@@ -84,16 +84,16 @@ class Answer:
     fix: str = ""
 
 
-Point = Callable[[Subject], Answer]
+Point = Callable[[RenderedModel], Reading]
 
 
-def passed(reason: str) -> Answer:
-    return Answer(Result.PASS, reason)
+def passed(reason: str) -> Reading:
+    return Reading(Result.PASS, reason)
 
 
-def failed(reason: str, fix: str) -> Answer:
-    return Answer(Result.FAIL, reason, fix)
+def failed(reason: str, fix: str) -> Reading:
+    return Reading(Result.FAIL, reason, fix)
 
 
-def beside_the_point(reason: str) -> Answer:
-    return Answer(Result.NOT_APPLICABLE, reason)
+def beside_the_point(reason: str) -> Reading:
+    return Reading(Result.NOT_APPLICABLE, reason)

@@ -36,6 +36,16 @@ METRICS_VARIABLE: Final = "modelyard_prometheus_endpoint"
 """Name under which the tree asks for that workspace's address, with a slash at its end."""
 
 
+def stack_name(environment: str, concern: str) -> str:
+    """The stack of one concern, such as `network`."""
+    return f"modelyard-{environment}-{concern}"
+
+
+def parameter_name(environment: str, concern: str, key: str) -> str:
+    """The parameter in which the stack of `concern` hands a value to others."""
+    return f"/modelyard/{environment}/{concern}/{key}"
+
+
 def service_account(plan: ModelPlan, environment: Environment) -> str:
     """The service account of a model's servers: their own, which may do nothing, or the one that reads buckets."""
     streams = plan.model.cache_strategy == "s3-stream"

@@ -10,6 +10,7 @@ from importlib.resources import files
 from types import MappingProxyType
 from typing import Any
 
+from packaging.version import Version
 from ruamel.yaml import YAML
 
 
@@ -47,7 +48,7 @@ def minors() -> Mapping[str, Minor]:
     return MappingProxyType(
         {
             name: Minor(name, row["standardSupportEnds"], row["leastKarpenter"])
-            for name, row in sorted(rows.items(), key=lambda item: int(item[0].partition(".")[2]))
+            for name, row in sorted(rows.items(), key=lambda item: Version(item[0]))
         }
     )
 

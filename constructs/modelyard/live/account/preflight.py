@@ -1,0 +1,105 @@
+"""Everything about an account that a deploy relies on, checked without changing anything."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import replace
+from typing import Any
+
+from modelyard.live.account.diagnosis import AccountCheck, Case, Diagnosis, Health, ok, problem, unknown
+from modelyard.live.account.kubernetes import ADDONS, CLUSTER, KUBERNETES, VERSIONS
+from modelyard.live.account.offerings import OFFERINGS, SPOT
+from modelyard.live.account.quotas import QUOTAS
+from modelyard.live.account.reservations import RESERVATIONS
+from modelyard.live.account.secrets import SECRETS
+from modelyard.live.account.stores import BOOTSTRAP, CACHE
+from modelyard.live.account.subnets import SUBNETS
+from modelyard.live.api.answers import NoCredentials, Unanswered
+from modelyard.live.api.aws import IDENTITY, Account, Ask, Operation
+
+
+def _judge_credentials(ask: Ask, case: Case) -> Iterator[Diagnosis]:
+    wanted = case.environment.account
+    try:
+        identity = ask(IDENTITY)
+    except NoCredentials as why:
+        yield problem(
+            wanted,
+            str(why),
+            f"aws sso login, or name a profile: modelyard doctor --env {case.env} --profile PROFILE",
+        )
+        return
+    if identity["Account"] != wanted:
+        yield problem(
+            wanted,
+            f"the credentials are of account {identity['Account']} ({identity['Arn']})",
+            f"use a profile of {wanted}: modelyard doctor --env {case.env} --profile PROFILE",
+        )
+        return
+    yield ok(wanted, identity["Arn"])
+
+
+CREDENTIALS = AccountCheck("credentials", (IDENTITY,), _judge_credentials)
+
+CHECKS = (
+    CREDENTIALS,
+    QUOTAS,
+    OFFERINGS,
+    SPOT,
+    RESERVATIONS,
+    SECRETS,
+    KUBERNETES,
+    CLUSTER,
+    ADDONS,
+    VERSIONS,
+    SUBNETS,
+    BOOTSTRAP,
+    CACHE,
+)
+"""In this order. Without credentials of the right account the others would judge another account, or none."""
+
+
+def examine(account: Account, case: Case) -> tuple[Diagnosis, ...]:
+    """Run every check, also after one that found a problem or was given no answer."""
+    first = _run(CREDENTIALS, account, case)
+    if any(result.health is Health.PROBLEM for result in first):
+        rest = [
+            replace(unknown("", "without credentials of the account"), check=check.name)
+            for check in CHECKS
+            if check is not CREDENTIALS
+        ]
+        return (*first, *rest)
+    return (
+        *first,
+        *(result for check in CHECKS if check is not CREDENTIALS for result in _run(check, account, case)),
+    )
+
+
+def _run(check: AccountCheck, account: Account, case: Case) -> list[Diagnosis]:
+    found: list[Diagnosis] = []
+    try:
+        for result in check.judge(_limited(account, check), case):
+            found.append(replace(result, check=check.name))
+    except Unanswered as why:
+        found.append(replace(unknown("", str(why)), check=check.name))
+    return found
+
+
+def _limited(account: Account, check: AccountCheck) -> Ask:
+    """The account, for questions that the check has declared: what is not in the policy is not asked."""
+
+    def ask(operation: Operation, **parameters: Any) -> dict[str, Any]:
+        if operation not in check.operations:
+            raise LookupError(f"check {check.name} asks for {operation.permission} and does not declare it")
+        return account.ask(operation, **parameters)
+
+    return ask
+
+
+def policy() -> dict[str, Any]:
+    """The IAM policy for `modelyard doctor`: what the checks declare, all of it read-only."""
+    permissions = sorted({operation.permission for check in CHECKS for operation in check.operations})
+    return {
+        "Version": "2012-10-17",
+        "Statement": [{"Sid": "ModelyardDoctor", "Effect": "Allow", "Action": permissions, "Resource": "*"}],
+    }

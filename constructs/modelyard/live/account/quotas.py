@@ -1,0 +1,78 @@
+"""Service quotas of EC2 against the plan's bill and against what the environment file says of them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from modelyard.live.account.diagnosis import AccountCheck, Case, Diagnosis, ok, one_by_one, problem
+from modelyard.live.api.answers import Refusal, Unanswered
+from modelyard.live.api.aws import Ask, Operation
+from modelyard.planning.quota import QuotaNeed
+
+_QUOTA = Operation("service-quotas", "GetServiceQuota")
+_DEFAULT = Operation("service-quotas", "GetAWSDefaultServiceQuota")
+_REQUESTS = Operation("service-quotas", "ListRequestedServiceQuotaChangeHistoryByQuota")
+
+
+def _judge(ask: Ask, case: Case) -> Iterator[Diagnosis]:
+    needs = {need.code: need for need in case.plan.quotas}
+    codes = [*needs, *(code for code in case.environment.quotas if code not in needs)]
+    yield from one_by_one(codes, lambda code: _quota(ask, case, code, needs.get(code)))
+
+
+def _quota(ask: Ask, case: Case, code: str, need: QuotaNeed | None) -> Diagnosis:
+    name, has = _applied(ask, code)
+    needed = need.needed_vcpu if need else 0
+    stated = case.environment.quotas.get(code)
+    facts = f"{name}: the account has {has} vCPU, the plan needs {needed}"
+    paste = f"quotas: {{{code}: {has}}}"
+    if has < needed:
+        request = (
+            f"aws service-quotas request-service-quota-increase --service-code ec2 --quota-code {code} "
+            f"--desired-value {needed} --region {case.environment.region}"
+        )
+        fix = [request]
+        if pending := _pending(ask, code):
+            fix.append(pending)
+        if need and need.reserved_vcpu:
+            fix.append(
+                f"{need.reserved_vcpu} of them are for reservations: where these are Capacity Blocks, state the quota of "
+                "blocks under `quotas` and the plan counts against that"
+            )
+        if stated is not None and stated != has:
+            fix.append(f"{case.file} says {stated}; until the increase is granted: {paste}")
+        return problem(code, facts, "\n".join(fix))
+    if stated is not None and stated > has:
+        return problem(code, f"{facts}, and {case.file} says {stated}", f"in {case.file}: {paste}")
+    if stated is not None and stated < has:
+        return ok(code, f"{facts}; {case.file} says {stated}, you may write {paste}")
+    if stated is None:
+        return ok(code, f"{facts}; {case.file} does not say so yet, you may write {paste}")
+    return ok(code, facts)
+
+
+def _applied(ask: Ask, code: str) -> tuple[str, int]:
+    """Name and value. A quota that was never changed has no value of the account's own in some regions."""
+    try:
+        quota = ask(_QUOTA, ServiceCode="ec2", QuotaCode=code)["Quota"]
+    except Refusal as refused:
+        if refused.code != "NoSuchResourceException":
+            raise
+        quota = ask(_DEFAULT, ServiceCode="ec2", QuotaCode=code)["Quota"]
+    return quota["QuotaName"], int(quota["Value"])
+
+
+def _pending(ask: Ask, code: str) -> str:
+    """What was asked for already: a second request is refused while one is open."""
+    try:
+        history = ask(_REQUESTS, ServiceCode="ec2", QuotaCode=code)["RequestedQuotas"]
+    except Unanswered as why:
+        return f"whether that was requested before was not checked: {why}"
+    still_open = [each for each in history if each["Status"] in ("PENDING", "CASE_OPENED")]
+    return "; ".join(
+        f"{int(each['DesiredValue'])} were requested on {each['Created']:%Y-%m-%d}, status {each['Status']}"
+        for each in still_open
+    )
+
+
+QUOTAS = AccountCheck("quotas", (_QUOTA, _DEFAULT, _REQUESTS), _judge)

@@ -1,0 +1,47 @@
+"""Which entry of the kubeconfig leads to an environment's cluster."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+from typing import Any
+
+from modelyard.live.api.answers import Unreachable, WrongContext
+from modelyard.reading import short
+from modelyard.spec import Environment
+
+
+def context_of(environment: Environment, context: str | None) -> Any:
+    """lightkube's configuration of `context`, or of the one whose cluster bears the environment's ARN.
+
+    Raises:
+        Unreachable: there is no such context; WrongContext: it is of another cluster.
+    """
+    from lightkube import KubeConfig
+    from lightkube.core.exceptions import ConfigError
+    from yaml import YAMLError  # type: ignore[import-untyped]
+
+    wanted = f":{environment.region}:{environment.account}:cluster/{environment.cluster_name}"
+    remedy = f"aws eks update-kubeconfig --name {environment.cluster_name} --region {environment.region}"
+    paths = [path for path in os.environ.get("KUBECONFIG", "").split(os.pathsep) if path]
+    for path in paths or ["~/.kube/config"]:
+        if not Path(path).expanduser().is_file():
+            continue
+        try:
+            config = KubeConfig.from_file(path)
+            for name, each in config.contexts.items():
+                if name == context and not each.cluster.endswith(wanted):
+                    raise WrongContext(
+                        f"context {name} is of {each.cluster}, environment {environment.name} is "
+                        f"{environment.cluster_name} in account {environment.account}; its context: {remedy}"
+                    )
+                if name == context or (context is None and each.cluster.endswith(wanted)):
+                    return config.get(name)
+        except (
+            *(ConfigError, YAMLError, OSError),
+            *(AttributeError, LookupError, RecursionError, TypeError, ValueError),
+        ) as error:
+            said = short(" ".join(str(error).split()), 200)
+            raise Unreachable(f"kubeconfig {path}: {type(error).__name__} {said}") from None
+    missing = f"context {context}" if context else f"a context of {environment.cluster_name}"
+    raise Unreachable(f"the kubeconfig lacks {missing}: {remedy}")

@@ -1,0 +1,28 @@
+"""What a bucket holds."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from modelyard.live.api.aws import Ask, Operation
+
+GET_OBJECT = Operation("s3", "GetObject")
+_LIST = Operation("s3", "ListObjectsV2")
+
+
+def objects(ask: Ask, bucket: str) -> list[dict[str, Any]]:
+    """Every object as S3 lists it: its key, its tag and when it came.
+
+    Raises:
+        Unanswered: the account does not tell.
+    """
+    return list(ask(_LIST, Bucket=bucket).get("Contents", []))
+
+
+def content(ask: Ask, bucket: str, key: str) -> bytes:
+    """What the object holds.
+
+    Raises:
+        Unanswered: the account does not tell.
+    """
+    return bytes(ask(GET_OBJECT, Bucket=bucket, Key=key)["Body"])

@@ -1,0 +1,1 @@
+"""The rendered tree on its way to the bucket that Flux reads, without CDK."""

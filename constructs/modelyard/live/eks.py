@@ -1,0 +1,68 @@
+"""What EKS says of a cluster, its add-ons and its node groups."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from modelyard.live.api.answers import Refusal
+from modelyard.live.api.aws import Ask, Operation
+
+DESCRIBE_CLUSTER = Operation("eks", "DescribeCluster")
+LIST_ADDONS = Operation("eks", "ListAddons")
+DESCRIBE_ADDON = Operation("eks", "DescribeAddon")
+_LIST_NODE_GROUPS = Operation("eks", "ListNodegroups")
+_DESCRIBE_NODE_GROUP = Operation("eks", "DescribeNodegroup")
+ABSENT = "ResourceNotFoundException"
+
+
+def described_cluster(ask: Ask, cluster: str) -> dict[str, Any] | None:
+    """The cluster; None where EKS has none of that name.
+
+    Raises:
+        Unanswered: the account does not tell.
+    """
+    try:
+        answer: dict[str, Any] = ask(DESCRIBE_CLUSTER, name=cluster)["cluster"]
+    except Refusal as refused:
+        if refused.code == ABSENT:
+            return None
+        raise
+    return answer
+
+
+def addon_names(ask: Ask, cluster: str) -> list[str]:
+    """The add-ons that the cluster has.
+
+    Raises:
+        Unanswered: the account does not tell; a Refusal with code ABSENT where EKS has no such cluster.
+    """
+    return list(ask(LIST_ADDONS, clusterName=cluster)["addons"])
+
+
+def described_addon(ask: Ask, cluster: str, name: str) -> dict[str, Any]:
+    """One add-on.
+
+    Raises:
+        Unanswered: the account does not tell.
+    """
+    answer: dict[str, Any] = ask(DESCRIBE_ADDON, clusterName=cluster, addonName=name)["addon"]
+    return answer
+
+
+def described_node_groups(ask: Ask, cluster: str) -> dict[str, dict[str, Any]]:
+    """The node groups by name.
+
+    Raises:
+        Unanswered: the account does not tell.
+    """
+    names = sorted(ask(_LIST_NODE_GROUPS, clusterName=cluster)["nodegroups"])
+    return {
+        name: ask(_DESCRIBE_NODE_GROUP, clusterName=cluster, nodegroupName=name)["nodegroup"]
+        for name in names
+    }
+
+
+def issues(described: dict[str, Any]) -> list[str]:
+    """What EKS says against a cluster or a part of one."""
+    found = described.get("health", {}).get("issues", [])
+    return [f"{issue.get('code')}: {issue.get('message', 'no message')}" for issue in found]

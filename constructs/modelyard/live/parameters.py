@@ -1,0 +1,32 @@
+"""Parameter Store: what stacks hand over, and what AWS publishes there."""
+
+from __future__ import annotations
+
+from modelyard.live.api.answers import Refusal
+from modelyard.live.api.aws import Ask, Operation
+from modelyard.planning.identity import parameter_name
+
+GET_PARAMETER = Operation("ssm", "GetParameter")
+
+
+def parameter(ask: Ask, name: str) -> str | None:
+    """The value of parameter `name`; None where there is none.
+
+    Raises:
+        Unanswered: the account does not tell.
+    """
+    try:
+        return str(ask(GET_PARAMETER, Name=name)["Parameter"]["Value"])
+    except Refusal as refused:
+        if refused.code == "ParameterNotFound":
+            return None
+        raise
+
+
+def handed_over(ask: Ask, environment: str, concern: str, key: str) -> str | None:
+    """What the stack of `concern` has published under `key`; None before it was deployed.
+
+    Raises:
+        Unanswered: the account does not tell.
+    """
+    return parameter(ask, parameter_name(environment, concern, key))
