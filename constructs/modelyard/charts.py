@@ -8,18 +8,20 @@ import traceback
 from collections.abc import Callable
 from pathlib import Path
 from types import ModuleType
-from typing import TypeVar
+from typing import TYPE_CHECKING, TypeVar
 
-from modelyard.objects.composition import Composition, Hook, UnusableObject, check_usable
+from modelyard.failure import Failure
 from modelyard.spec.loading import load_settings
-from modelyard.writing import NotWritten
+
+if TYPE_CHECKING:
+    from modelyard.objects.composition import Composition, Hook
 
 SETTINGS = Path("modelyard.yaml")
 COMPOSE = "compose"
 _EXTRA = ("cdk8s", "constructs")
 
 
-class ChartsError(Exception):
+class ChartsError(Failure):
     """The project's charts cannot be used; the text says where and why."""
 
 
@@ -53,6 +55,8 @@ def _hook(path: Path) -> Hook:
     hook: Hook = compose
 
     def guarded(composition: Composition) -> None:
+        from modelyard.objects.composition import check_usable  # who has no charts need not wait for it
+
         def composed() -> None:
             hook(composition)
             check_usable(composition.folders)
@@ -91,9 +95,9 @@ def _guarded(path: Path, do: Callable[[], T]) -> T:
     """Errors of the organisation's own code with their place in it, instead of a traceback through ours."""
     try:
         return do()
-    except (ChartsError, NotWritten):
+    except ChartsError:
         raise
-    except UnusableObject as error:
+    except Failure as error:
         raise ChartsError(f"{path}: {error}") from error
     except ModuleNotFoundError as error:
         if error.name in _EXTRA:

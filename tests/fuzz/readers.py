@@ -402,14 +402,8 @@ READERS: Final[Mapping[str, Reader]] = {
 """By name; `modules` are below `modelyard`."""
 
 NOT_OF_USERS: Final[Mapping[str, str]] = {
-    "architecture.families": "a table in the package",
     "architecture.table": "a table in the package",
-    "engines.memory": "a table in the package",
-    "engines.metrics": "a table in the package",
-    "engines.parsers": "a table in the package",
-    "engines.release": "a table in the package",
-    "hardware.tables": "tables in the package",
-    "releases.releases": "a table in the package",
+    "reading.table": "tables of packages",
     "objects.checks.jobs": "modules of the package, as text",
     "secret_values.names": "a table in the package",
     "cli.schema": "looks for its own comment, and parses nothing",
@@ -425,7 +419,6 @@ NOT_OF_USERS: Final[Mapping[str, str]] = {
     "cli.secret_value": "a value that is stored as it is; its length is bounded, and `certificate` above parses it",
     "cli.estimate": "opens the batch; `questions` above parses its lines",
     "engines.registry": "loads packages by their entry points",
-    "engines.releases": "tables of the engines",
     "localcloud.plugin.helm_chart": "values that CDK has written into the template; the server answers with the failure",
 }
 """Modules that read or parse and are no reader of what users bring, with the reason."""

@@ -8,7 +8,7 @@ from importlib.resources import files
 from types import MappingProxyType
 from typing import Any
 
-from ruamel.yaml import YAML
+from modelyard.reading.table import read_table
 
 _Table = Mapping[str, Any]
 
@@ -16,8 +16,7 @@ _Table = Mapping[str, Any]
 @cache
 def families() -> _Table:
     """The table: `text` and `vision` families by class, `modelTypes` and `aliases`."""
-    text = files("modelyard.architecture").joinpath("data", "families.yaml").read_text(encoding="utf-8")
-    return MappingProxyType(YAML(typ="safe", pure=True).load(text))
+    return MappingProxyType(read_table(files("modelyard.architecture").joinpath("data", "families.yaml")))
 
 
 def text_family(architecture: str) -> _Table | None:

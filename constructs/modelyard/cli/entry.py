@@ -10,15 +10,7 @@ def main() -> None:
     """Run `modelyard`; see `modelyard.cli.main` for its exit codes."""
     # While modules are loaded there is nothing to tidy up, and compiled ones would swallow Python's exception.
     usual = signal.signal(signal.SIGINT, signal.SIG_DFL)
-    try:
-        from modelyard.cli.main import main as run
-    except Exception as problem:  # what a model file may say depends on the installed engines
-        from modelyard.engines.registry import UnusableEngine
-
-        if not isinstance(problem, UnusableEngine):
-            raise
-        print(f"modelyard: {problem}", file=sys.stderr)
-        sys.exit(1)
+    from modelyard.cli.main import main as run
 
     signal.signal(signal.SIGINT, usual)
     try:

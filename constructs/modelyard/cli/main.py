@@ -11,37 +11,13 @@ import os
 import sys
 from contextlib import suppress
 from functools import cache
-from importlib.metadata import version
 from typing import Annotated, Any, NoReturn
 
 import typer
 
-from modelyard.charts import ChartsError
-from modelyard.cli import (
-    bench,
-    catalog,
-    checklist,
-    destroy_plan,
-    doctor,
-    drain,
-    estimate,
-    explain,
-    plan,
-    publish,
-    render,
-    schema,
-    secrets,
-    size,
-    smoke,
-    sweep,
-    upgrade_plan,
-    validate,
-    verify,
-)
-from modelyard.cli.workspace import CommandError
-from modelyard.engines.registry import UnusableEngine
+from modelyard.cli.commands import Commands
+from modelyard.failure import Failure
 from modelyard.secret_values import mask, random_values
-from modelyard.writing import NotWritten
 
 EX_USAGE = 64
 
@@ -49,36 +25,17 @@ app = typer.Typer(
     name="modelyard",
     help="LLM inference on Amazon EKS as code: three lines of YAML to a planned, priced and deployed endpoint.",
     no_args_is_help=True,
+    cls=Commands,
     rich_markup_mode=None,
     pretty_exceptions_enable=False,
     context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 110},
 )
-for module in (
-    validate,
-    plan,
-    checklist,
-    render,
-    explain,
-    estimate,
-    size,
-    catalog,
-    schema,
-    smoke,
-    bench,
-    doctor,
-    secrets,
-    verify,
-    publish,
-    upgrade_plan,
-    destroy_plan,
-    drain,
-    sweep,
-):
-    module.register(app)
 
 
 def _print_version(wanted: bool) -> None:
     if wanted:
+        from importlib.metadata import version
+
         typer.echo(f"modelyard {version('modelyard')}")
         raise typer.Exit
 
@@ -124,7 +81,7 @@ def main() -> None:
     try:
         code = _command().main(standalone_mode=False)
         sys.stdout.flush()
-    except (ChartsError, CommandError, NotWritten, UnusableEngine) as error:
+    except Failure as error:
         typer.echo(f"modelyard: {mask(str(error))}", err=True)
         sys.exit(1)
     except OSError as error:

@@ -11,10 +11,8 @@ import typer
 
 from modelyard.charts import project_hook
 from modelyard.cli.printing import console, count, finding_json, print_findings, print_json
-from modelyard.cli.workspace import CommandError, EnvironmentsOption, ModelsOption, Output, OutputOption
+from modelyard.cli.workspace import EnvironmentsOption, ModelsOption, Output, OutputOption
 from modelyard.findings import Finding, Severity, worst
-from modelyard.manifests import check_objects
-from modelyard.objects.composition import RenderError, environment_objects
 from modelyard.project import ENVIRONMENTS, MODELS, Project, open_environment
 from modelyard.spec import Catalogue, load_catalogue, load_model
 from modelyard.spec.folders import environment_files
@@ -98,25 +96,12 @@ def _judged(project: Project, crds: Path | None) -> tuple[tuple[Finding, ...], t
     # Without a patch or charts of the organisation the objects are ours alone, and tests hold them against every rule.
     if crds is None and hook is None and not any(each.model.patches for each in planned.models):
         return planned.findings, unchecked
-    try:
-        objects = environment_objects(planned, hook)
-    except RenderError as error:
-        return (*planned.findings, *project.located(error.findings)), unchecked
-    items = [item for folder in objects.values() for item in folder]
-    broken = check_objects(items)
+    # Only who renders waits for what renders.
+    from modelyard.cli.rendered_findings import rendered_findings
+
+    broken, unknown = rendered_findings(planned, hook, crds)
     if crds is not None:
-        try:
-            from modelyard.manifests.definitions import UnreadableDefinitions, check_definitions
-        except ModuleNotFoundError as error:
-            raise CommandError(
-                f"{error.name} is not installed; --crds needs the extra modelyard[crds]"
-            ) from error
-        try:
-            result = check_definitions(items, crds)
-        except UnreadableDefinitions as problem:
-            raise CommandError(f"--crds: {problem}") from None
-        broken += result.findings
-        unchecked = tuple(f"{kind}, no definition in {crds}" for kind in result.unknown)
+        unchecked = tuple(f"{kind}, no definition in {crds}" for kind in unknown)
     return (*planned.findings, *project.located(broken)), unchecked
 
 

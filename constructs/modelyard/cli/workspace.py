@@ -9,6 +9,7 @@ from typing import Annotated, Any
 import typer
 
 from modelyard.charts import SETTINGS
+from modelyard.failure import Failure
 from modelyard.findings import Finding
 from modelyard.project import environment_path, use_prices
 from modelyard.reading import CONFIG, NotJson, parse_json, read_file
@@ -16,7 +17,7 @@ from modelyard.spec import Environment, load_environment
 from modelyard.spec.loading import load_settings
 
 
-class CommandError(Exception):
+class CommandError(Failure):
     """The command cannot do its work; the text says why and what to do."""
 
 

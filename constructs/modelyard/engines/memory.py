@@ -6,12 +6,12 @@ from collections.abc import Mapping
 from functools import cache
 from typing import Any
 
-from ruamel.yaml import YAML
-
 from modelyard.engines.memory_facts import BatchDefault, BatchRules, CacheRules, MemoryFacts
-from modelyard.engines.registry import engines, memory_models
+from modelyard.engines.registry import engine as engine_called
+from modelyard.engines.registry import has_memory_model, memory_models
 from modelyard.engines.versions import stated_order
 from modelyard.hardware.accelerators import Capability
+from modelyard.reading.table import read_table
 
 
 def memory_facts_for(
@@ -22,7 +22,7 @@ def memory_facts_for(
     Raises:
         LookupError: as `memory_facts`.
     """
-    fallback = _table(engine).get("fallback") if engine in memory_models() else None
+    fallback = _table(engine).get("fallback") if has_memory_model(engine) else None
     if fallback and stated_order(fallback["since"]) <= stated_order(version) < stated_order(
         fallback["until"]
     ):
@@ -39,7 +39,7 @@ def memory_facts(engine: str, version: str) -> MemoryFacts:
     Raises:
         LookupError: nothing is known about the engine, or about a version so old.
     """
-    if engine not in memory_models():
+    if not has_memory_model(engine):
         raise LookupError(f"no memory facts for engine {engine}; known are {', '.join(memory_models())}")
     merged: dict[str, Any] = {}
     for entry in _table(engine)["versions"]:
@@ -61,9 +61,7 @@ def regime(engine: str, version: str, key: str) -> str:
 
 @cache
 def _table(engine: str) -> Mapping[str, Any]:
-    text = engines()[engine].folder.joinpath("memory.yaml").read_text(encoding="utf-8")
-    found: Mapping[str, Any] = YAML(typ="safe", pure=True).load(text)
-    return found
+    return read_table(engine_called(engine).folder.joinpath("memory.yaml"))
 
 
 def _facts(engine: str, version: str, row: Mapping[str, Any]) -> MemoryFacts:

@@ -2,19 +2,19 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from functools import cache
 from importlib.resources import files
+from importlib.resources.abc import Traversable
 from types import MappingProxyType
 from typing import Any, Literal
 
-from ruamel.yaml import YAML
-
-from modelyard.engines.registry import engines
+from modelyard.engines.registry import engine as engine_called
+from modelyard.engines.registry import find_engine
 from modelyard.engines.signals import Signals
 from modelyard.engines.versions import release_order
+from modelyard.reading.table import read_table
 
 MetricType = Literal["counter", "gauge", "histogram", "summary"]
 
@@ -75,25 +75,36 @@ def metrics_of(engine: str, version: str) -> Metrics:
     Raises:
         KeyError: no table of the engine, or the release is older than the recorded page can speak for.
     """
-    if engine not in engines():
+    served_by = find_engine(engine)
+    if served_by is None:
         raise KeyError(f"no metrics are known of {engine}")
-    page = engines()[engine].metrics_page
-    if release_order(version) < release_order(_table(page).get("since", "0")):
+    page = served_by.metrics_page
+    if release_order(version) < release_order(_engine_table(page).get("since", "0")):
         raise KeyError(f"no metrics are known of {engine} {version}")
-    return _page(page)
+    return _engine_page(page)
 
 
 def metrics_of_exporter(name: str) -> Metrics:
     """What one of `EXPORTERS` has."""
     if name not in EXPORTERS:
         raise KeyError(f"no metrics are known of {name}")
-    return _page(name)
+    return _exporter_page(name)
 
 
 @cache
-def _page(name: str) -> Metrics:
-    table = _table(name)
-    body = _table(table["like"]) if "like" in table else table
+def _engine_page(name: str) -> Metrics:
+    table = _engine_table(name)
+    body = _engine_table(table["like"]) if "like" in table else table
+    return _page(name, table, body, engine_called(name).signals)
+
+
+@cache
+def _exporter_page(name: str) -> Metrics:
+    table = _table(files("modelyard.engines").joinpath("data", "metrics"), name)
+    return _page(name, table, table, Signals())
+
+
+def _page(name: str, table: Mapping[str, Any], body: Mapping[str, Any], signals: Signals) -> Metrics:
     everywhere = table.get("labels", ())
     [(old, new)] = table.get("prefix", {"": ""}).items()
     families = {
@@ -113,19 +124,15 @@ def _page(name: str) -> Metrics:
         recorded=str(table["recorded"]),
         source=table["source"],
         families=MappingProxyType(families),
-        signals=engines()[name].signals if name in engines() else Signals(),
+        signals=signals,
     )
 
 
 @cache
-def _table(name: str) -> dict[str, Any]:
-    own = name in engines()
-    folder = engines()[name].folder if own else files("modelyard.engines").joinpath("data", "metrics")
-    stem = "metrics" if own else name
+def _engine_table(name: str) -> dict[str, Any]:
+    return _table(engine_called(name).folder, "metrics")
+
+
+def _table(folder: Traversable, stem: str) -> dict[str, Any]:
     recorded = folder.joinpath(f"{stem}.json")  # written from a real page
-    if recorded.is_file():
-        table: dict[str, Any] = json.loads(recorded.read_text(encoding="utf-8"))
-        return table
-    text = folder.joinpath(f"{stem}.yaml").read_text(encoding="utf-8")
-    table = YAML(typ="safe", pure=True).load(text)
-    return table
+    return read_table(recorded if recorded.is_file() else folder.joinpath(f"{stem}.yaml"))

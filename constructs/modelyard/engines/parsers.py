@@ -7,7 +7,7 @@ from functools import cache
 from importlib.resources import files
 from typing import Any
 
-from ruamel.yaml import YAML
+from modelyard.reading.table import read_table
 
 
 @dataclass(frozen=True)
@@ -20,9 +20,7 @@ class Parsers:
 
 @cache
 def _table() -> dict[str, Any]:
-    text = files("modelyard.engines").joinpath("data", "parsers.yaml").read_text(encoding="utf-8")
-    table: dict[str, Any] = YAML(typ="safe", pure=True).load(text)
-    return table
+    return read_table(files("modelyard.engines").joinpath("data", "parsers.yaml"))
 
 
 def family_parsers(model_id: str, model_type: str) -> dict[str, str]:

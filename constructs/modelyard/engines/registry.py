@@ -13,6 +13,7 @@ from modelyard.engines.sglang import Sglang
 from modelyard.engines.triton import Triton
 from modelyard.engines.vllm import Vllm
 from modelyard.engines.vllm_neuron import VllmNeuron
+from modelyard.failure import Failure
 from modelyard.hardware import Accelerator
 
 GROUP = "modelyard.engines"
@@ -31,13 +32,13 @@ _OWN: tuple[Engine, ...] = (
 )
 
 
-class UnusableEngine(Exception):
+class UnusableEngine(Failure):
     """An entry point does not lead to an engine; the text names it and its package."""
 
 
 @cache
 def engines() -> Mapping[str, Engine]:
-    """Name to engine, Modelyard's own first.
+    """Name to every engine that is installed, Modelyard's own first.
 
     Raises:
         UnusableEngine: one of another package cannot be loaded, or takes a name that is taken.
@@ -63,13 +64,24 @@ def engines() -> Mapping[str, Engine]:
     return MappingProxyType(found)
 
 
+_BY_NAME = {each.name: each for each in _OWN}
+
+
+def find_engine(name: str) -> Engine | None:
+    """The engine called `name`; other packages are looked through only for names that are not Modelyard's own."""
+    return _BY_NAME.get(name) or engines().get(name)
+
+
 def engine(name: str) -> Engine:
     """The engine called `name`.
 
     Raises:
         KeyError: there is none.
     """
-    return engines()[name]
+    found = find_engine(name)
+    if found is None:
+        raise KeyError(f"no engine {name}")
+    return found
 
 
 def file_names() -> tuple[str, ...]:
@@ -82,9 +94,20 @@ def backends() -> tuple[str, ...]:
     return tuple(dict.fromkeys(each.backend for each in engines().values() if each.backend))
 
 
+def is_file_name(name: object) -> bool:
+    """Whether a model file may say it."""
+    return any(each.file_name == name for each in _OWN) or name in file_names()
+
+
+def has_memory_model(name: str) -> bool:
+    """Whether the engine has memory facts of its own."""
+    found = find_engine(name)
+    return found is not None and found.folder.joinpath("memory.yaml").is_file()
+
+
 def memory_models() -> tuple[str, ...]:
     """The engines that have memory facts of their own."""
-    return tuple(name for name, each in engines().items() if each.folder.joinpath("memory.yaml").is_file())
+    return tuple(name for name in engines() if has_memory_model(name))
 
 
 def named_engine(file_name: str, backend: str | None) -> Engine:
@@ -93,9 +116,10 @@ def named_engine(file_name: str, backend: str | None) -> Engine:
     Raises:
         LookupError: no engine has the name with that backend.
     """
-    for each in engines().values():
-        if each.file_name == file_name and backend in (None, each.backend):
-            return each
+    for known in (_OWN, engines().values()):
+        for each in known:
+            if each.file_name == file_name and backend in (None, each.backend):
+                return each
     raise LookupError(f"no engine {file_name} has a backend {backend}")
 
 
@@ -105,9 +129,10 @@ def usual_engine(accelerator: Accelerator, *, gguf: bool) -> Engine:
     Raises:
         LookupError: none is meant.
     """
-    for each in engines().values():
-        if each.usual_for(accelerator, gguf=gguf):
-            return each
+    for known in (_OWN, engines().values()):
+        for each in known:
+            if each.usual_for(accelerator, gguf=gguf):
+                return each
     raise LookupError(f"no engine for {accelerator.name}")
 
 

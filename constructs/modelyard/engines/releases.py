@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Mapping
 from functools import cache
 from types import MappingProxyType
@@ -13,22 +12,22 @@ from modelyard.engines.parsers import Parsers, family_parsers
 from modelyard.engines.registry import USUAL, engine, engines
 from modelyard.engines.release import Flag, Release
 from modelyard.engines.versions import release_order
+from modelyard.reading.table import read_table
 
 
 @cache
 def releases() -> tuple[Release, ...]:
-    """Every known release, newest last within an engine."""
-    tables = sorted(
-        (
-            table
-            for engine in engines().values()
-            for file in engine.release_tables
-            # Engines of one folder keep their releases beside each other.
-            if (table := json.loads(file.read_text(encoding="utf-8")))["engine"] == engine.name
-        ),
-        key=lambda table: (table["engine"], release_order(table["version"])),
-    )
-    return tuple(_release(table) for table in tables)
+    """Every known release of every engine, newest last within an engine."""
+    return tuple(each for name in sorted(engines()) for each in releases_of(name))
+
+
+@cache
+def releases_of(name: str) -> tuple[Release, ...]:
+    """Every known release of one engine, newest last."""
+    tables = (read_table(file) for file in engine(name).release_tables)
+    # Engines of one folder keep their releases beside each other.
+    own = [table for table in tables if table["engine"] == name]
+    return tuple(_release(table) for table in sorted(own, key=lambda table: release_order(table["version"])))
 
 
 def _release(table: Mapping[str, Any]) -> Release:
@@ -68,16 +67,16 @@ def _release(table: Mapping[str, Any]) -> Release:
     )
 
 
-def newest_release(engine: str) -> Release:
-    """The newest known release of `engine`."""
-    return [r for r in releases() if r.engine == engine][-1]
+def newest_release(name: str) -> Release:
+    """The newest known release of engine `name`."""
+    return releases_of(name)[-1]
 
 
-def release(engine: str, version: str | None = None) -> Release | None:
+def release(name: str, version: str | None = None) -> Release | None:
     """The release asked for, the newest for None; None when the release is not known."""
     if version is None:
-        return newest_release(engine)
-    return next((r for r in releases() if r.engine == engine and r.version == version), None)
+        return newest_release(name)
+    return next((r for r in releases_of(name) if r.version == version), None)
 
 
 def parsers_for(model_id: str, model_type: str, name: str = USUAL) -> Parsers:

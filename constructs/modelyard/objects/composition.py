@@ -7,6 +7,7 @@ from dataclasses import dataclass, replace
 from itertools import groupby
 from typing import Any, Protocol
 
+from modelyard.failure import Failure
 from modelyard.findings import Finding
 from modelyard.manifests import check_objects
 from modelyard.objects.checks.jobs import bench_job, client_programs, smoke_job
@@ -169,7 +170,7 @@ def _objects(part: Part) -> list[Manifest]:
     return [dict(item) for item in (part if isinstance(part, Iterable) else part.to_json())]
 
 
-class UnusableObject(ValueError):
+class UnusableObject(Failure):
     """Something that a hook left in a folder cannot be written as an object's file."""
 
 

@@ -6,7 +6,8 @@ from collections.abc import Iterator
 from dataclasses import replace
 
 from modelyard.architecture import Architecture
-from modelyard.engines import USUAL, Release, engines, newest_release
+from modelyard.engines import USUAL, Release, newest_release
+from modelyard.engines.registry import engine as engine_called
 from modelyard.findings import Finding
 from modelyard.hardware import Accelerator
 from modelyard.spec.model import Model
@@ -76,7 +77,7 @@ def _checkpoint_findings(model: Model, arch: Architecture, engine: Release) -> I
             "leave engine.quantization out, or name the 16-bit repository",
             *("engine", "quantization"),
         )
-    prepared = engines()[engine.engine].prepared
+    prepared = engine_called(engine.engine).prepared
     if prepared and model.model.scheme != "efs":
         yield refused(
             f"{prepared} serves engines that were built for one GPU type",

@@ -6,8 +6,9 @@ from dataclasses import replace
 
 from modelyard.architecture import Architecture, UnreadableConfig, architectures, read_config
 from modelyard.architecture.quantization import GGUF_BITS
-from modelyard.engines import Release, engines, newest_release, release
+from modelyard.engines import Release, newest_release, release
 from modelyard.engines.engine import Engine as InferenceEngine
+from modelyard.engines.registry import engine as engine_called
 from modelyard.engines.registry import named_engine, places, usual_engine
 from modelyard.findings import Finding
 from modelyard.hardware import Accelerator
@@ -163,7 +164,7 @@ def memory_request(
     settings = model.engine
     batched, seqs = engine.memory.batch_defaults(accelerator)
     batched = settings.max_num_batched_tokens or batched
-    seqs = engines()[engine.engine].sequences or seqs
+    seqs = engine_called(engine.engine).sequences or seqs
     if arch.encoder:  # a text is read at once
         batched = max(batched, length)
     seqs = min(settings.max_num_seqs or seqs, batched)

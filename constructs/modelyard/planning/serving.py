@@ -5,7 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from modelyard.architecture import Architecture
-from modelyard.engines import Release, engines
+from modelyard.engines import Release
+from modelyard.engines.registry import engine as engine_called
 from modelyard.findings import Finding
 from modelyard.hardware import Accelerator, Memory
 from modelyard.planning.activation import largest_image
@@ -82,7 +83,7 @@ def plan_serving(
     if isinstance(arch, Finding) or isinstance(engine, Finding):
         return problems
     problems += engine_findings(model, arch, accelerator, engine)
-    by_layers = engines()[engine.engine].memory == "layers"
+    by_layers = engine_called(engine.engine).memory == "layers"
     divided = (
         Topology(Parallelism(pipeline=count)) if by_layers else topology(model, arch, accelerator, count)
     )

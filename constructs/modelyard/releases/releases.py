@@ -11,7 +11,8 @@ from types import MappingProxyType
 from typing import Any
 
 from packaging.version import Version
-from ruamel.yaml import YAML
+
+from modelyard.reading.table import read_table
 
 
 @dataclass(frozen=True)
@@ -94,6 +95,4 @@ def definitions(project: str) -> Definitions:
 
 @cache
 def _table() -> dict[str, Any]:
-    text = files("modelyard.releases").joinpath("data", "releases.yaml").read_text(encoding="utf-8")
-    table: dict[str, Any] = YAML(typ="safe", pure=True).load(text)
-    return table
+    return read_table(files("modelyard.releases").joinpath("data", "releases.yaml"))

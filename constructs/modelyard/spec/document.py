@@ -16,6 +16,7 @@ class Document(BaseModel):
 
     model_config = ConfigDict(
         frozen=True,
+        defer_build=True,  # of some fifty classes a command validates three; a start waits for these alone
         extra="forbid",
         alias_generator=to_camel,
         validate_by_alias=True,

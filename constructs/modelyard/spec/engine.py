@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import re
-from typing import TYPE_CHECKING, Annotated, Any, Literal
+from typing import Annotated, Any, Literal
 
 from pydantic import BeforeValidator, Field, field_validator
 
-from modelyard.engines.registry import backends, file_names
+from modelyard.engines.registry import backends, file_names, is_file_name
 from modelyard.secret_values import shown
+from modelyard.spec.choices import one_of
 from modelyard.spec.document import (
     DNS_LABEL,
     Document,
@@ -50,20 +51,16 @@ class ParallelismSettings(Document):
     """Deal out whole experts instead of slices of all."""
 
 
-if TYPE_CHECKING:
-    EngineName = str
-    Backend = str
-else:
-    EngineName = Literal[("auto", *file_names())]
-    Backend = Literal[backends()]
+_NAMES = one_of(lambda: ("auto", *file_names()), lambda value: value == "auto" or is_file_name(value))
+_BACKENDS = one_of(backends, lambda value: value in backends())
 
 
 class Engine(Document):
     """The inference engine and the settings that the plan derives unless they are given here."""
 
-    name: EngineName = "auto"
+    name: Annotated[str, *_NAMES] = "auto"
     """`auto`: vLLM on NVIDIA GPUs, vLLM Neuron on Trainium, llama-server for GGUF and on CPUs."""
-    backend: Backend | None = None
+    backend: Annotated[str, *_BACKENDS] | None = None
     """Backend of `triton`; default vllm."""
     version: Annotated[str, Field(pattern=r"^([0-9]+\.[0-9]+(\.[0-9]+)?|b[0-9]+)$")] | None = None
     """Engine release; default: the newest one that Modelyard knows."""

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import re
-from typing import TYPE_CHECKING, Annotated, Any, Literal
+from typing import Annotated, Any, Literal
 
 from pydantic import BeforeValidator, Field, model_validator
 
-from modelyard.engines.registry import USUAL, memory_models
+from modelyard.engines.registry import USUAL, has_memory_model, memory_models
+from modelyard.spec.choices import one_of
 from modelyard.spec.document import Document
 
 _CAPABILITY = re.compile(r"^[0-9]+\.[0-9]$")
@@ -23,10 +24,7 @@ def _capability(value: object) -> object:
 Count = Annotated[int, Field(ge=1, le=1 << 30)]
 
 
-if TYPE_CHECKING:
-    MemoryModel = str
-else:
-    MemoryModel = Literal[memory_models()]
+_ENGINES = one_of(memory_models, lambda value: isinstance(value, str) and has_memory_model(value))
 
 
 class EstimateRequest(Document):
@@ -57,7 +55,7 @@ class EstimateRequest(Document):
     quantization: str | None = None
     dtype: Literal["auto", "half", "float16", "bfloat16", "float", "float32"] = "auto"
     enforce_eager: bool = False
-    engine: MemoryModel = USUAL
+    engine: Annotated[str, *_ENGINES] = USUAL
     engine_version: str | None = None
     n_gpu_layers: Annotated[int, Field(ge=-1)] | None = None
     """llama-server: layers on the GPU, -1 for all."""

@@ -6,11 +6,13 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
+from modelyard.failure import Failure
+
 DRAFT = ".modelyard-draft"
 """How the names of files end that are not finished."""
 
 
-class NotWritten(Exception):
+class NotWritten(Failure):
     """Nothing was written, and what was there is as it was; the text says why and what to do."""
 
 

@@ -30,7 +30,7 @@ class VllmNeuron(Engine):
     signals = _SIGNALS
 
     def runs_on(self, accelerator: Accelerator) -> bool:
-        return accelerator.vendor == "aws"
+        return accelerator.name == "trn2"
 
     def usual_for(self, accelerator: Accelerator, *, gguf: bool) -> bool:
         return accelerator.vendor == "aws" and not gguf

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from modelyard.engines import engines
+from modelyard.engines.registry import engine as engine_called
 from modelyard.objects.labels import cost_labels, model_labels, selector_labels
 from modelyard.objects.platform.model_cache import CLAIM
 from modelyard.objects.platform.priority import priority_class
@@ -101,7 +101,7 @@ def batch_job(plan: ModelPlan, environment: Environment) -> dict[str, Any]:
     [server] = spec["containers"]
     for unused in ("ports", "lifecycle", "startupProbe", "readinessProbe", "livenessProbe"):
         server.pop(unused)
-    engine = engines()[plan.serving.release.engine]
+    engine = engine_called(plan.serving.release.engine)
     requests, answers = (uri.removeprefix("efs:/") for uri in (batch.input, batch.output))
     server |= {
         "name": "batch",

@@ -1,0 +1,42 @@
+"""What is wrong with the objects of a plan, for commands that write none."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from pathlib import Path
+
+from modelyard.cli.workspace import CommandError
+from modelyard.findings import Finding
+from modelyard.manifests import check_objects
+from modelyard.objects.composition import Hook, RenderError, environment_objects
+from modelyard.planning import Plan
+
+
+def rendered_findings(
+    plan: Plan, hook: Hook | None, definitions: Path | None
+) -> tuple[list[Finding], Iterable[str]]:
+    """Broken rules, and with a folder of `definitions` what the schemas of custom resources refuse; beside it the kinds
+    that the folder does not define.
+
+    Raises:
+        CommandError: the definitions cannot be read, or what reads them is not installed.
+    """
+    try:
+        folders = environment_objects(plan, hook)
+    except RenderError as error:
+        return error.findings, ()
+    items = [item for objects in folders.values() for item in objects]
+    broken = check_objects(items)
+    if definitions is None:
+        return broken, ()
+    try:
+        from modelyard.manifests.definitions import UnreadableDefinitions, check_definitions
+    except ModuleNotFoundError as error:
+        raise CommandError(
+            f"{error.name} is not installed; --crds needs the extra modelyard[crds]"
+        ) from error
+    try:
+        result = check_definitions(items, definitions)
+    except UnreadableDefinitions as problem:
+        raise CommandError(f"--crds: {problem}") from None
+    return [*broken, *result.findings], result.unknown
