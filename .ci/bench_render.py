@@ -21,9 +21,9 @@ from importlib.util import find_spec
 from pathlib import Path
 from types import MappingProxyType
 
-from modelyard.manifests import check_objects
 from modelyard.objects.composition import environment_objects
-from modelyard.objects.tree import write_tree
+from modelyard.objects.rendering import render
+from modelyard.objects.tree import KUSTOMIZATION
 from modelyard.objects.yaml_text import to_yaml
 from modelyard.planning import Plan, plan
 from modelyard.spec import Catalogue, Environment, Model
@@ -66,11 +66,7 @@ def planned(count: int) -> Plan:
 
 def rendering(count: int, out: Path) -> int:
     """Plan `count` models, check their objects and write them below `out`; how many objects that are."""
-    folders = environment_objects(planned(count))
-    items = [item for objects in folders.values() for item in objects]
-    assert check_objects(items) == []
-    write_tree(out, folders)
-    return len(items)
+    return sum(path.name != KUSTOMIZATION for path in render(planned(count), out).files)
 
 
 @dataclass(frozen=True, order=True)
@@ -113,7 +109,11 @@ def chart(folder: Path) -> int:
     [model] = planned(1).models
     folders = environment_objects(planned(1))
     own = ("models/_weights", f"models/{model.name}", f"checks/{model.name}")
-    texts = [to_yaml(item) for name in own for item in folders.get(name, [])]
+    items = [item for name in own for item in folders.get(name, [])]
+    items += [
+        item for item in folders["monitoring"] if model.name in item["metadata"]["name"]
+    ]  # its dashboard
+    texts = [to_yaml(item) for item in items]
     written = "".join(f"---\n{text}" for text in texts).replace("{{", '{{ "{{" }}')
     loop = "{{- range .Values.models }}\n" + written.replace(model.name, "{{ .name }}") + "{{- end }}\n"
     (folder / "templates").mkdir(parents=True)

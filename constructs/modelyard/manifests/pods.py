@@ -23,7 +23,7 @@ def at(item: Mapping[str, Any], path: str) -> Any:
     """What stands at `path` such as `spec.selector`, or None."""
     found: Any = item
     for part in path.split("."):
-        found = found.get(part) if isinstance(found, Mapping) else None
+        found = found.get(part) if isinstance(found, dict) else None
     return found
 
 

@@ -16,7 +16,7 @@ from modelyard.manifests.routes import route_findings
 from modelyard.manifests.scalers import scaler_findings
 from modelyard.manifests.shares import share_findings
 from modelyard.manifests.sizes import size_findings
-from modelyard.secret_values import is_harmless, names_a_secret, sightings
+from modelyard.secret_values import is_harmless, names_a_secret, sightings, with_anchors
 
 __all__ = ["DRAIN", "check_objects", "pod_templates", "selects"]
 
@@ -96,9 +96,11 @@ def _duplicates(items: list[Manifest]) -> Iterator[Finding]:
 
 
 def _secret_findings(items: list[Manifest]) -> Iterator[Finding]:
-    for item in items:
-        for text in _strings(item):
-            for sighting in sightings(text):
+    texts = [[*_strings(item)] for item in items]
+    suspicious = with_anchors(text for own in texts for text in own)
+    for item, own in zip(items, texts, strict=True):
+        for text in own:
+            for sighting in sightings(text) if text in suspicious else ():
                 yield broken(
                     item,
                     f"holds a value that looks like a secret: {sighting.what}, {sighting.shown}",

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import gc
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal
@@ -41,9 +44,22 @@ def render(
         RenderError: an object, most likely a patched one, breaks a rule.
         NotWritten: something of somebody else would be lost without `overwrite`, or the files cannot be written.
     """
-    content, left_out = target_contents(plan, target, hook=hook)
-    written = write_tree_files(out, content, overwrite=overwrite)
+    with _collector_paused():
+        content, left_out = target_contents(plan, target, hook=hook)
+        written = write_tree_files(out, content, overwrite=overwrite)
     return TargetRendering(**vars(written), left_out=tuple(left_out))
+
+
+@contextmanager
+def _collector_paused() -> Iterator[None]:
+    """Objects do not refer to themselves: Python's collector of cycles would go through all of them again and again."""
+    running = gc.isenabled()
+    gc.disable()
+    try:
+        yield
+    finally:
+        if running:
+            gc.enable()
 
 
 def target_contents(

@@ -7,7 +7,7 @@ from modelyard.secret_values.documents import Suspect, mask_key, suspects, witho
 from modelyard.secret_values.names import is_harmless, names_a_secret
 from modelyard.secret_values.randomness import random_values
 from modelyard.secret_values.settings import settings
-from modelyard.secret_values.shapes import HIDDEN, Sighting, mask, sightings
+from modelyard.secret_values.shapes import HIDDEN, Sighting, mask, sightings, with_anchors
 from modelyard.secret_values.shown import shown
 
 __all__ = [
@@ -23,5 +23,6 @@ __all__ = [
     "shown",
     "sightings",
     "suspects",
+    "with_anchors",
     "without",
 ]
