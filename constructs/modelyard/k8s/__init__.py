@@ -1,5 +1,11 @@
 """The objects of `modelyard.objects` as cdk8s constructs, for people who compose charts of their own."""
 
+from __future__ import annotations
+
+import warnings
+from importlib import import_module
+from typing import Any
+
 from modelyard.k8s.construct import ManifestConstruct
 from modelyard.k8s.models import BenchJob, ModelMonitoring, ModelServer, SmokeJob, WeightsFetch
 from modelyard.k8s.platform import (
@@ -29,3 +35,19 @@ __all__ = [
     "TeamShare",
     "WeightsFetch",
 ]
+
+# What this package had before its objects became functions: the new place of each.
+_MOVED = {
+    "ModelRules": ("modelyard.k8s", "ModelMonitoring"),
+    "Rendering": ("modelyard.writing", "Rendering"),
+    "SharedModelCache": ("modelyard.k8s", "ModelCache"),
+    "write_tree": ("modelyard.objects.tree", "write_tree"),
+}
+
+
+def __getattr__(name: str) -> Any:
+    if name not in _MOVED:
+        raise AttributeError(f"module 'modelyard.k8s' has no attribute {name!r}")
+    module, now = _MOVED[name]
+    warnings.warn(f"modelyard.k8s.{name} is {module}.{now} now", DeprecationWarning, stacklevel=2)
+    return getattr(import_module(module), now)

@@ -1,0 +1,127 @@
+"""docs/reference/python.md from the docstrings of what is public: `reference.py`, or with --check whether it is up to date."""
+
+from __future__ import annotations
+
+import dataclasses
+import importlib
+import inspect
+import re
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+PAGE = Path("docs/reference/python.md")
+PARTS = {
+    "modelyard": "What programs need; nothing here starts jsii.",
+    "modelyard.objects.composition": "What charts of your own are given.",
+    "modelyard.engines": "What an engine of another package is made of.",
+    "modelyard.k8s": "cdk8s constructs, with the extra `k8s`.",
+    "modelyard.aws": "CDK constructs, with the extra `aws`.",
+}
+NAMES = {
+    "modelyard.objects.composition": ("Composition", "Part", "Hook", "RenderError"),
+    "modelyard.engines": ("Engine", "Release", "ServeSettings", "Signals"),
+}
+_HEAD = """# Python reference
+
+Written by `.ci/reference.py` from the docstrings. Names that are not here may change in any release.
+"""
+
+
+def page() -> str:
+    text = [_HEAD]
+    for module_name, about in PARTS.items():
+        module = importlib.import_module(module_name)
+        text.append(f"## {module_name}\n\n{about}\n")
+        for name in NAMES.get(module_name) or module.__all__:
+            text += entry(name, getattr(module, name))
+    return "\n".join(text)
+
+
+def entry(name: str, item: Any) -> Iterator[str]:
+    """Heading, signature, docstring and attributes of one name."""
+    yield f"### {name}\n"
+    if inspect.isclass(item) or inspect.isfunction(item):
+        yield f"```python\n{name}{signature(item)}\n```\n"
+        if text := inspect.getdoc(item) if own_docstring(item) else None:
+            yield prose(text) + "\n"
+    else:
+        yield f"```python\n{name} = {str(item).replace('typing.', '')}\n```\n"
+    if inspect.isclass(item):
+        rows = [*attributes(item)]
+        if rows:
+            yield "\n".join(rows) + "\n"
+
+
+def own_docstring(item: Any) -> bool:
+    return bool(item.__doc__) and not str(item.__doc__).startswith(f"{item.__name__}(")
+
+
+def signature(item: Any) -> str:
+    """Without the package's long names for types, one argument a line where there are many."""
+    if hasattr(item, "model_fields"):
+        return "(...)"  # its fields are listed below
+    # jsii gives its classes a metaclass that hides their own arguments.
+    found = inspect.signature(item.__init__ if inspect.isclass(item) else item)
+    parameters = [p for p in found.parameters.values() if p.name != "self"]
+    parts, named = [], False
+    for each in parameters:
+        if each.kind is each.KEYWORD_ONLY and not named:
+            parts.append("*")
+            named = True
+        default = "" if each.default is each.empty else f" = {each.default!r}"
+        star = {each.VAR_POSITIONAL: "*", each.VAR_KEYWORD: "**"}.get(each.kind, "")
+        parts.append(f"{star}{each.name}: {type_name(each.annotation)}{default}")
+    returned = "" if inspect.isclass(item) else f" -> {type_name(found.return_annotation)}"
+    line = f"({', '.join(parts)}){returned}"
+    if len(line) <= 100:
+        return line
+    return "(\n" + "".join(f"    {part},\n" for part in parts) + f"){returned}"
+
+
+def type_name(annotation: Any) -> str:
+    """A type as the source writes it, without packages."""
+    text = annotation if isinstance(annotation, str) else getattr(annotation, "__name__", str(annotation))
+    return re.sub(r"\b(modelyard|aws_cdk|constructs|collections|pathlib|typing)(\.\w+)*\.(?=\w)", "", text)
+
+
+def attributes(item: type) -> Iterator[str]:
+    for name, member in sorted(vars(item).items()):
+        if name.startswith(("_", "model_")):
+            continue
+        if isinstance(member, property) and member.fget and member.fget.__doc__:
+            yield f"- `{name}`: {first_line(member.fget.__doc__)}"
+        elif inspect.isfunction(member) and member.__doc__:
+            yield f"- `{name}{signature(member)}`: {first_line(member.__doc__)}".replace("\n    ", " ")
+    for name, field in getattr(item, "model_fields", {}).items():
+        about = f": {first_line(field.description)}" if field.description else ""
+        yield f"- `{name}`{about}"
+    if dataclasses.is_dataclass(item):
+        for field in dataclasses.fields(item):
+            yield f"- `{field.name}: {str(field.type).replace(chr(39), '')}`"
+
+
+def first_line(text: str) -> str:
+    return " ".join(text.strip().split("\n\n")[0].split())
+
+
+def prose(text: str) -> str:
+    """The docstring as Markdown: `Raises:` becomes a list."""
+    return re.sub(r"\n +(\w+): ", r"\n- `\1`: ", text.replace("Raises:\n", "Raises:\n\n"))
+
+
+def main() -> int:
+    written = page()
+    if "--check" not in sys.argv:
+        PAGE.parent.mkdir(exist_ok=True)
+        PAGE.write_text(written, encoding="utf-8")
+        return 0
+    if not PAGE.exists() or PAGE.read_text(encoding="utf-8") != written:
+        print(f"{PAGE} is out of date: python .ci/reference.py writes it", file=sys.stderr)
+        return 1
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
