@@ -22,7 +22,7 @@ from modelyard.objects.network import ENDPOINT_CHECK
 from modelyard.objects.platform.priority import PRIORITY_CLASS
 from modelyard.objects.pods.digest import digest
 from modelyard.objects.pods.images import PYTHON
-from modelyard.objects.pods.security import container_security_context, pod_security_context
+from modelyard.objects.pods.parts import Container, Pod, config_map, empty_dir, mount, variables
 from modelyard.objects.serving.pod import server_pod
 from modelyard.planning import ModelPlan
 from modelyard.planning import throughput as planned
@@ -135,12 +135,10 @@ def client_programs(environment: Environment) -> Iterator[Manifest]:
         )
 
 
-def _job(
-    program: Program, plan: ModelPlan, environment: Environment, variables: Mapping[str, str]
-) -> Manifest:
-    """A Job that runs `program`; `variables` are its own, beyond those of every program."""
+def _job(program: Program, plan: ModelPlan, environment: Environment, own: Mapping[str, str]) -> Manifest:
+    """A Job that runs `program`; `own` are its variables beyond those of every program."""
     labels = model_labels(plan, environment.name, component=ENDPOINT_CHECK)
-    pod = _pod(program, plan, environment, variables)
+    pod = _pod(program, plan, environment, own)
     server = server_pod(
         plan,
         environment=environment.name,
@@ -168,7 +166,7 @@ def _job(
 
 
 def _pod(
-    program: Program, plan: ModelPlan, environment: Environment, variables: Mapping[str, str]
+    program: Program, plan: ModelPlan, environment: Environment, own: Mapping[str, str]
 ) -> dict[str, Any]:
     sources = program_files(program.modules)
     reports = environment.reports_checks
@@ -182,48 +180,34 @@ def _pod(
         "TIMEOUT": str(_REQUEST_SECONDS),
         "URL": f"http://{plan.name}.{environment.namespace}/v1",
         "WAIT": str(plan.startup.deadline),
-        **variables,
+        **own,
     }
     if reports:
         fixed |= {"REPORTS": f"${{{REPORTS_VARIABLE}}}", "REPORTS_REGION": environment.region}
-    env: list[dict[str, Any]] = [{"name": name, "value": value} for name, value in sorted(fixed.items())]
-    if plan.model.access.api_key:
-        reference = {"secretKeyRef": {"name": plan.model.access.api_key, "key": "value"}}
-        env.append({"name": "API_KEY", "valueFrom": reference})
-    if reports:
-        env += [
-            {"name": name, "valueFrom": {"fieldRef": {"fieldPath": path}}} for name, path in _NAMES.items()
-        ]
+    key = plan.model.access.api_key
+    container = Container(
+        name=program.kind,
+        image=PYTHON,
+        command=["python3", "-c", START_SCRIPT],
+        env=[
+            *variables(fixed, secrets={"API_KEY": key} if key else {}),
+            *variables({}, fields=_NAMES if reports else {}),
+        ],
+        requests={"cpu": "250m", "memory": program.memory, "ephemeral-storage": "512Mi"},
+        limits={"memory": program.memory, "ephemeral-storage": "1Gi"},
+        mounts=[mount("program", MOUNT_PATH, read_only=True), mount("tmp", "/tmp")],
+        fields={"terminationMessagePolicy": "FallbackToLogsOnError"},
+    )
     paths = [{"key": path.replace("/", "."), "path": path} for path in sources]
-    return {
-        "automountServiceAccountToken": False,
-        "enableServiceLinks": False,
-        "restartPolicy": "Never",  # every attempt keeps its log
-        "securityContext": pod_security_context(),
-        "serviceAccountName": CHECKS_ACCOUNT if reports else plan.name,
-        "containers": [
-            {
-                "name": program.kind,
-                "image": PYTHON,
-                "command": ["python3", "-c", START_SCRIPT],
-                "env": env,
-                "resources": {
-                    "requests": {"cpu": "250m", "memory": program.memory, "ephemeral-storage": "512Mi"},
-                    "limits": {"memory": program.memory, "ephemeral-storage": "1Gi"},
-                },
-                "securityContext": container_security_context(),
-                "terminationMessagePolicy": "FallbackToLogsOnError",
-                "volumeMounts": [
-                    {"name": "program", "mountPath": MOUNT_PATH, "readOnly": True},
-                    {"name": "tmp", "mountPath": "/tmp"},
-                ],
-            }
+    return Pod(
+        account=CHECKS_ACCOUNT if reports else plan.name,
+        containers=[container.manifest()],
+        volumes=[
+            config_map("program", program_name(program.kind, sources), paths),
+            empty_dir("tmp", "1Gi"),
         ],
-        "volumes": [
-            {"name": "program", "configMap": {"name": program_name(program.kind, sources), "items": paths}},
-            {"name": "tmp", "emptyDir": {"sizeLimit": "1Gi"}},
-        ],
-    }
+        fields={"restartPolicy": "Never"},  # every attempt keeps its log
+    ).spec()
 
 
 def program_name(kind: str, sources: Mapping[str, str]) -> str:

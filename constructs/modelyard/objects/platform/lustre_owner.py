@@ -8,6 +8,7 @@ from modelyard.objects.labels import platform_labels
 from modelyard.objects.manifest import Manifest, manifest
 from modelyard.objects.platform.model_cache import static_volume
 from modelyard.objects.pods.images import PYTHON
+from modelyard.objects.pods.parts import Container, Pod, claim, mount
 from modelyard.objects.pods.security import UID, container_security_context, security_levels
 from modelyard.spec.storage import Cache
 
@@ -46,40 +47,32 @@ def lustre_owner(cache: Cache) -> Iterator[Manifest]:
         automountServiceAccountToken=False,
     )
     yield from static_volume(volume=_NAME, claim=_NAME, namespace=NAMESPACE, cache=cache, labels=labels)
+    container = Container(
+        name="chown",
+        image=PYTHON,
+        command=["chown", f"{UID}:{UID}", _PATH],
+        requests={"cpu": "50m", "memory": "64Mi"},
+        limits={"memory": "64Mi"},
+        mounts=[mount("models", _PATH)],
+        fields={
+            "securityContext": {
+                **container_security_context(),
+                "capabilities": {"drop": ["ALL"], "add": ["CHOWN"]},
+            }
+        },
+    )
+    pod = Pod(
+        account=_NAME,
+        containers=[container.manifest()],
+        volumes=[claim("models", _NAME)],
+        security={"runAsUser": 0, "seccompProfile": {"type": "RuntimeDefault"}},
+        fields={"restartPolicy": "Never"},
+    )
     yield manifest(
         api_version="batch/v1",
         kind="Job",
         name=_NAME,
         namespace=NAMESPACE,
         labels=labels,
-        spec={
-            "backoffLimit": 5,
-            "template": {
-                "metadata": {"labels": labels},
-                "spec": {
-                    "automountServiceAccountToken": False,
-                    "enableServiceLinks": False,
-                    "restartPolicy": "Never",
-                    "serviceAccountName": _NAME,
-                    "securityContext": {"runAsUser": 0, "seccompProfile": {"type": "RuntimeDefault"}},
-                    "containers": [
-                        {
-                            "name": "chown",
-                            "image": PYTHON,
-                            "command": ["chown", f"{UID}:{UID}", _PATH],
-                            "resources": {
-                                "requests": {"cpu": "50m", "memory": "64Mi"},
-                                "limits": {"memory": "64Mi"},
-                            },
-                            "securityContext": {
-                                **container_security_context(),
-                                "capabilities": {"drop": ["ALL"], "add": ["CHOWN"]},
-                            },
-                            "volumeMounts": [{"name": "models", "mountPath": _PATH}],
-                        }
-                    ],
-                    "volumes": [{"name": "models", "persistentVolumeClaim": {"claimName": _NAME}}],
-                },
-            },
-        },
+        spec={"backoffLimit": 5, "template": {"metadata": {"labels": labels}, "spec": pod.spec()}},
     )

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from modelyard.engines import ServeSettings, engine, server_args, server_command, server_env
@@ -17,10 +17,20 @@ from modelyard.objects.labels import (
     pool_labels,
     selector_labels,
 )
+from modelyard.objects.manifest import Manifest
 from modelyard.objects.platform.model_cache import CLAIM, MOUNT_PATH
+from modelyard.objects.pods.parts import (
+    Container,
+    Pod,
+    claim,
+    config_map,
+    empty_dir,
+    mount,
+    spread,
+    variables,
+)
 from modelyard.objects.pods.ports import ENGINE_PORT, PORT, PORT_NAME
 from modelyard.objects.pods.probes import Drain, probes
-from modelyard.objects.pods.security import container_security_context, pod_security_context
 from modelyard.objects.serving.compile_cache import compile_cache
 from modelyard.objects.serving.settings import serve_settings
 from modelyard.objects.serving.weights import (
@@ -62,32 +72,31 @@ def server_pod(
     if do_not_disrupt:  # a node that loads or serves a model is not consolidated away
         annotations["karpenter.sh/do-not-disrupt"] = "true"
     cache = compile_cache(plan, settings)
-    spec: dict[str, Any] = {
-        "automountServiceAccountToken": False,
-        "enableServiceLinks": False,
+    fields: dict[str, Any] = {
         "priorityClassName": priority_class,
-        "securityContext": pod_security_context(),
-        "serviceAccountName": account,
         "terminationGracePeriodSeconds": drain.grace,
         "nodeSelector": {"karpenter.sh/nodepool": plan.placement.pool_name},
         "affinity": _on_instance_types(plan),
         "tolerations": [
             {"key": plan.serving.accelerator.taint, "operator": "Exists", "effect": "NoSchedule"}
         ],
-        "containers": [_worker(plan, settings, cache) if worker else _server(plan, settings, drain, cache)],
-        "volumes": _volumes(plan, settings, shared=bool(cache)),
     }
-    if first := _init_containers(plan):
-        spec["initContainers"] = first
     if plan.zonal and not worker:
-        spec["topologySpreadConstraints"] = _over_zones(plan.name, together=plan.serving.nodes == 1)
+        fields["topologySpreadConstraints"] = _over_zones(plan.name, together=plan.serving.nodes == 1)
+    pod = Pod(
+        account=account,
+        containers=[_worker(plan, settings, cache) if worker else _server(plan, settings, drain, cache)],
+        volumes=_volumes(plan, settings, shared=bool(cache)),
+        first=_init_containers(plan),
+        fields=fields,
+    )
     labels = {
         **cost_labels(plan, environment),
         **model_labels(plan, environment, component="worker" if worker else "server"),
     }
     if plan.role != "both":
         labels |= {ROLE: plan.role, **pool_labels(plan.model.name)}
-    return {"metadata": {"labels": labels, "annotations": annotations}, "spec": spec}
+    return {"metadata": {"labels": labels, "annotations": annotations}, "spec": pod.spec()}
 
 
 def _init_containers(plan: ModelPlan) -> list[dict[str, Any]]:
@@ -122,13 +131,10 @@ def server_variables(
         **server_env(settings, release),
         **plan.model.engine.env,
     }
-    env: list[dict[str, Any]] = [{"name": name, "value": value} for name, value in sorted(fixed.items())]
-    addresses = engine(release.engine).addresses(settings)
-    env += [{"name": name, "valueFrom": {"fieldRef": {"fieldPath": "status.podIP"}}} for name in addresses]
-    if plan.model.access.api_key and release.api_key_env:
-        reference = {"secretKeyRef": {"name": plan.model.access.api_key, "key": "value"}}
-        env.append({"name": release.api_key_env, "valueFrom": reference})
-    return env
+    addresses = dict.fromkeys(engine(release.engine).addresses(settings), "status.podIP")
+    key = plan.model.access.api_key
+    secrets = {release.api_key_env: key} if key and release.api_key_env else {}
+    return variables(fixed, fields=addresses, secrets=secrets)
 
 
 def _server(
@@ -139,42 +145,58 @@ def _server(
     ports = [{"name": port_name, "containerPort": ENGINE_PORT if plan.role == "decode" else PORT}]
     if plan.role != "both":
         ports.append({"name": "kv-transfer", "containerPort": KV_TRANSFER_PORT})
-    server = {
-        **_engine(plan, settings, cache),
-        "name": "server",
-        "args": list(server_args(settings, release)),
-        "ports": ports,
-        **probes(startup_budget=plan.startup.budget, path=release.health, port=port_name),
-        "lifecycle": {"preStop": drain.pre_stop},
-    }
-    if command := server_command(settings, release):
-        server["command"] = list(command)
-    return server
+    return _engine(
+        plan,
+        settings,
+        cache,
+        command=server_command(settings, release),
+        args=server_args(settings, release),
+        ports=ports,
+        fields={
+            **probes(startup_budget=plan.startup.budget, path=release.health, port=port_name),
+            "lifecycle": {"preStop": drain.pre_stop},
+        },
+    )
 
 
 def _worker(plan: ModelPlan, settings: ServeSettings, cache: Mapping[str, str]) -> dict[str, Any]:
     """A pod that computes and answers nobody: its leader's probes stand for the whole group."""
-    release, served_by = plan.serving.release, engine(plan.serving.release.engine)
-    worker = {
-        **_engine(plan, settings, cache),
-        "name": "server",
-        "args": list(served_by.worker_args(settings, release)),
-    }
-    if command := served_by.worker_command(settings):
-        worker["command"] = list(command)
-    own = served_by.worker_env(settings)
-    worker["env"] = [*worker["env"], *({"name": name, "value": value} for name, value in own.items())]
-    return worker
+    served_by = engine(plan.serving.release.engine)
+    return _engine(
+        plan,
+        settings,
+        cache,
+        command=served_by.worker_command(settings),
+        args=served_by.worker_args(settings, plan.serving.release),
+        env=served_by.worker_env(settings),
+    )
 
 
-def _engine(plan: ModelPlan, settings: ServeSettings, cache: Mapping[str, str]) -> dict[str, Any]:
-    return {
-        "image": server_image(plan),
-        "env": server_variables(plan, settings, cache),
-        "resources": server_resources(plan),
-        "securityContext": container_security_context(),
-        "volumeMounts": _mounts(plan, cache),
-    }
+def _engine(
+    plan: ModelPlan,
+    settings: ServeSettings,
+    cache: Mapping[str, str],
+    *,
+    command: Sequence[str],
+    args: Sequence[str],
+    env: Mapping[str, str] | None = None,
+    ports: Sequence[Manifest] = (),
+    fields: Mapping[str, Any] | None = None,
+) -> Manifest:
+    """The container that runs the engine, in every pod of a replica."""
+    resources = server_resources(plan)
+    return Container(
+        name="server",
+        image=server_image(plan),
+        command=command,
+        args=args,
+        env=[*server_variables(plan, settings, cache), *variables(env or {})],
+        ports=ports,
+        requests=resources["requests"],
+        limits=resources["limits"],
+        mounts=_mounts(plan, cache),
+        fields=fields or {},
+    ).manifest()
 
 
 def server_resources(plan: ModelPlan) -> dict[str, Any]:
@@ -201,46 +223,40 @@ def server_resources(plan: ModelPlan) -> dict[str, Any]:
 
 
 def _mounts(plan: ModelPlan, cache: Mapping[str, str]) -> list[dict[str, Any]]:
-    mounts: list[dict[str, Any]] = [
-        {"name": "home", "mountPath": HOME},
-        {"name": "shm", "mountPath": "/dev/shm"},
-        {"name": "tmp", "mountPath": "/tmp"},
-    ]
+    mounts = [mount("home", HOME), mount("shm", "/dev/shm"), mount("tmp", "/tmp")]
     if plan.model.cache_strategy == "efs":
-        mounts.append({"name": CLAIM, "mountPath": MOUNT_PATH, "readOnly": True})
+        mounts.append(mount(CLAIM, MOUNT_PATH, read_only=True))
     if plan.model.cache_strategy == "nvme":
-        mounts.append({"name": "local", "mountPath": LOCAL_PATH, "readOnly": True})
+        mounts.append(mount("local", LOCAL_PATH, read_only=True))
     if cache:
         mounts.append(compile_cache_mount(cache))
     if repository := engine(plan.serving.release.engine).repository:
-        mounts.append({"name": "repository", "mountPath": repository, "readOnly": True})
+        mounts.append(mount("repository", repository, read_only=True))
     if plan.pod.hugepages.in_bytes:
-        mounts.append({"name": "hugepages", "mountPath": "/dev/hugepages"})
+        mounts.append(mount("hugepages", "/dev/hugepages"))
     return mounts
 
 
-def compile_cache_mount(cache: Mapping[str, str]) -> dict[str, Any]:
+def compile_cache_mount(cache: Mapping[str, str]) -> Manifest:
     path = cache["VLLM_CACHE_ROOT"]
-    return {"name": "compile-cache", "mountPath": path, "subPath": f"compile/{path.rpartition('/')[2]}"}
+    return mount("compile-cache", path, folder=f"compile/{path.rpartition('/')[2]}")
 
 
 def _volumes(plan: ModelPlan, settings: ServeSettings, *, shared: bool) -> list[dict[str, Any]]:
-    volumes: list[dict[str, Any]] = [
-        {"name": "home", "emptyDir": {"sizeLimit": plan.pod.ephemeral.quantity}},
-        {"name": "shm", "emptyDir": {"medium": "Memory", "sizeLimit": plan.pod.shm.quantity}},
-        {"name": "tmp", "emptyDir": {"sizeLimit": "2Gi"}},
+    volumes = [
+        empty_dir("home", plan.pod.ephemeral.quantity),
+        empty_dir("shm", plan.pod.shm.quantity, medium="Memory"),
+        empty_dir("tmp", "2Gi"),
     ]
     if plan.model.cache_strategy != "s3-stream":
-        volumes.append({"name": CLAIM, "persistentVolumeClaim": {"claimName": CLAIM, "readOnly": True}})
+        volumes.append(claim(CLAIM, read_only=True))
     if shared:
-        volumes.append({"name": "compile-cache", "persistentVolumeClaim": {"claimName": CLAIM}})
+        volumes.append(claim("compile-cache", CLAIM))
     if plan.model.cache_strategy == "nvme":
-        volumes.append({"name": "local", "emptyDir": {"sizeLimit": (plan.pod.ephemeral * 1.5).quantity}})
+        volumes.append(empty_dir("local", (plan.pod.ephemeral * 1.5).quantity))
     if files := engine(plan.serving.release.engine).files(settings):
         items = [{"key": repository_key(path), "path": path} for path in sorted(files)]
-        volumes.append(
-            {"name": "repository", "configMap": {"name": f"{plan.name}-repository", "items": items}}
-        )
+        volumes.append(config_map("repository", f"{plan.name}-repository", items))
     if plan.pod.hugepages.in_bytes:
         volumes.append({"name": "hugepages", "emptyDir": {"medium": "HugePages-2Mi"}})
     return volumes
@@ -261,13 +277,8 @@ def _on_instance_types(plan: ModelPlan) -> dict[str, Any]:
 
 def _over_zones(model: str, *, together: bool) -> list[dict[str, Any]]:
     """Spread, but rather start in one zone than wait for capacity in another. A group's leader has no template hash."""
+    of_version = {"matchLabelKeys": ["pod-template-hash"]} if together else {}
     return [
-        {
-            "maxSkew": 1,
-            "topologyKey": key,
-            "whenUnsatisfiable": "ScheduleAnyway",
-            "labelSelector": {"matchLabels": selector_labels(model)},
-            **({"matchLabelKeys": ["pod-template-hash"]} if together else {}),
-        }
+        spread(key, selector_labels(model), **of_version)
         for key in ("topology.kubernetes.io/zone", "kubernetes.io/hostname")
     ]

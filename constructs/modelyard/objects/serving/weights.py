@@ -5,14 +5,13 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
-from typing import Any
 
 from modelyard.objects.labels import platform_labels
 from modelyard.objects.manifest import Manifest, manifest
 from modelyard.objects.platform.model_cache import CLAIM, MOUNT_PATH
 from modelyard.objects.pods.digest import digest
 from modelyard.objects.pods.images import PYTHON
-from modelyard.objects.pods.security import container_security_context, pod_security_context
+from modelyard.objects.pods.parts import Container, Pod, claim, empty_dir, mount, variables
 from modelyard.planning import ModelPlan
 from modelyard.spec import Environment
 from modelyard.spec.weights import Weights, fetch_name
@@ -158,37 +157,30 @@ def gguf_files(file: str | None) -> tuple[str, ...]:
     return (_PART.sub(r"-*-of-\1.gguf", file),)
 
 
-def await_container(targets: list[str], image: str) -> dict[str, Any]:
+def await_container(targets: list[str], image: str) -> Manifest:
     """An init container that ends when all `targets` are whole; it shares the server's image, which is there anyway."""
-    return {
-        "name": "await-weights",
-        "image": image,
-        "command": ["/bin/sh", "-c", AWAIT_SCRIPT, "await-weights", *targets],
-        "env": [{"name": "MARKER", "value": MARKER}],
-        "resources": {
-            "requests": {"cpu": "10m", "memory": "128Mi"},
-            "limits": {"memory": "256Mi"},
-        },
-        "securityContext": container_security_context(),
-        "volumeMounts": [{"name": CLAIM, "mountPath": MOUNT_PATH, "readOnly": True}],
-    }
+    return Container(
+        name="await-weights",
+        image=image,
+        command=["/bin/sh", "-c", AWAIT_SCRIPT, "await-weights", *targets],
+        env=variables({"MARKER": MARKER}),
+        requests={"cpu": "10m", "memory": "128Mi"},
+        limits={"memory": "256Mi"},
+        mounts=[mount(CLAIM, MOUNT_PATH, read_only=True)],
+    ).manifest()
 
 
-def copy_container(targets: list[str], image: str, memory: str) -> dict[str, Any]:
+def copy_container(targets: list[str], image: str, memory: str) -> Manifest:
     """An init container that copies `targets` to the node's own disk; the page cache of the copy counts as its memory."""
-    mounts = [
-        {"name": CLAIM, "mountPath": MOUNT_PATH, "readOnly": True},
-        {"name": "local", "mountPath": LOCAL_PATH},
-    ]
-    return {
-        "name": "copy-weights",
-        "image": image,
-        "command": ["/bin/sh", "-c", COPY_SCRIPT, "copy-weights", *targets],
-        "env": [{"name": "LOCAL", "value": LOCAL_PATH}, {"name": "MARKER", "value": MARKER}],
-        "resources": {"requests": {"cpu": "1", "memory": "1Gi"}, "limits": {"memory": memory}},
-        "securityContext": container_security_context(),
-        "volumeMounts": mounts,
-    }
+    return Container(
+        name="copy-weights",
+        image=image,
+        command=["/bin/sh", "-c", COPY_SCRIPT, "copy-weights", *targets],
+        env=variables({"LOCAL": LOCAL_PATH, "MARKER": MARKER}),
+        requests={"cpu": "1", "memory": "1Gi"},
+        limits={"memory": memory},
+        mounts=[mount(CLAIM, MOUNT_PATH, read_only=True), mount("local", LOCAL_PATH)],
+    ).manifest()
 
 
 def fetch_variables(source: Source) -> dict[str, str]:
@@ -242,44 +234,24 @@ def fetch_job(
 
     A Job cannot be changed, so its name carries a hash of what it does: another revision is another Job.
     """
-    env: list[dict[str, Any]] = [
-        {"name": name, "value": value} for name, value in fetch_variables(source).items()
-    ]
-    if token_secret:
-        reference = {"secretKeyRef": {"name": token_secret, "key": "value"}}
-        env.append({"name": "HF_TOKEN", "valueFrom": reference})
     labels = {**platform_labels(FETCH), "app.kubernetes.io/name": FETCH, "modelyard.dev/env": environment}
-    template = {
-        "metadata": {"labels": labels},
-        "spec": {
-            "automountServiceAccountToken": False,
-            "enableServiceLinks": False,
-            "restartPolicy": "Never",
-            "securityContext": pod_security_context(),
-            "serviceAccountName": FETCH,
-            "containers": [
-                {
-                    "name": "fetch",
-                    "image": PYTHON,
-                    "command": ["python3", "-c", FETCH_SCRIPT],
-                    "env": env,
-                    "resources": {
-                        "requests": {"cpu": "500m", "memory": "2Gi", "ephemeral-storage": "1Gi"},
-                        "limits": {"memory": "4Gi", "ephemeral-storage": "2Gi"},
-                    },
-                    "securityContext": container_security_context(),
-                    "volumeMounts": [
-                        {"name": CLAIM, "mountPath": MOUNT_PATH},
-                        {"name": "tmp", "mountPath": "/tmp"},
-                    ],
-                }
-            ],
-            "volumes": [
-                {"name": CLAIM, "persistentVolumeClaim": {"claimName": CLAIM}},
-                {"name": "tmp", "emptyDir": {"sizeLimit": "2Gi"}},
-            ],
-        },
-    }
+    told = [{"name": name, "value": value} for name, value in fetch_variables(source).items()]
+    container = Container(
+        name="fetch",
+        image=PYTHON,
+        command=["python3", "-c", FETCH_SCRIPT],
+        env=[*told, *variables({}, secrets={"HF_TOKEN": token_secret} if token_secret else {})],
+        requests={"cpu": "500m", "memory": "2Gi", "ephemeral-storage": "1Gi"},
+        limits={"memory": "4Gi", "ephemeral-storage": "2Gi"},
+        mounts=[mount(CLAIM, MOUNT_PATH), mount("tmp", "/tmp")],
+    )
+    pod = Pod(
+        account=FETCH,
+        containers=[container.manifest()],
+        volumes=[claim(CLAIM), empty_dir("tmp", "2Gi")],
+        fields={"restartPolicy": "Never"},
+    )
+    template = {"metadata": {"labels": labels}, "spec": pod.spec()}
     return manifest(
         api_version="batch/v1",
         kind="Job",

@@ -17,8 +17,8 @@ from modelyard.objects.network import (
     to_models,
 )
 from modelyard.objects.pods.digest import digest
+from modelyard.objects.pods.parts import Container, Pod, config_map, empty_dir, mount, spread, variables
 from modelyard.objects.pods.ports import PORT_NAME
-from modelyard.objects.pods.security import container_security_context, pod_security_context
 from modelyard.objects.traffic.gateways import route
 from modelyard.planning import ModelPlan
 from modelyard.spec import Environment
@@ -172,55 +172,33 @@ def _pod(labels: dict[str, str], config: str, master_key: str, keys: Sequence[st
     }
     live = {"httpGet": {"path": "/health/liveliness", "port": PORT_NAME}}
     ready = {"httpGet": {"path": "/health/readiness", "port": PORT_NAME}}
-    proxy = {
-        "name": NAME,
-        "image": _IMAGE,
-        "args": ["--config", "/config/config.yaml", "--port", str(_PORT)],
-        "env": [
-            *({"name": name, "value": value} for name, value in sorted(fixed.items())),
-            *(
-                {"name": name, "valueFrom": {"secretKeyRef": {"name": secret, "key": "value"}}}
-                for name, secret in sorted(secrets.items())
-            ),
-        ],
-        "ports": [{"name": PORT_NAME, "containerPort": _PORT}],
-        "startupProbe": {**live, "periodSeconds": 5, "timeoutSeconds": 5, "failureThreshold": 60},
-        "readinessProbe": {**ready, "periodSeconds": 5, "timeoutSeconds": 5, "failureThreshold": 3},
-        "livenessProbe": {**live, "periodSeconds": 15, "timeoutSeconds": 15, "failureThreshold": 10},
-        "lifecycle": {"preStop": {"sleep": {"seconds": _DRAIN + 15}}},
-        "resources": {"requests": {"cpu": "500m", "memory": "1Gi"}, "limits": {"memory": "2Gi"}},
-        "securityContext": container_security_context(),
-        "volumeMounts": [
-            {"name": "config", "mountPath": "/config", "readOnly": True},
-            {"name": "tmp", "mountPath": "/tmp"},
-        ],
-    }
-    return {
-        "metadata": {
-            "labels": labels,
-            "annotations": {"modelyard.dev/config": config, DRAIN: f"wait:{_DRAIN}"},
+    proxy = Container(
+        name=NAME,
+        image=_IMAGE,
+        args=["--config", "/config/config.yaml", "--port", str(_PORT)],
+        env=variables(fixed, secrets=dict(sorted(secrets.items()))),
+        ports=[{"name": PORT_NAME, "containerPort": _PORT}],
+        requests={"cpu": "500m", "memory": "1Gi"},
+        limits={"memory": "2Gi"},
+        mounts=[mount("config", "/config", read_only=True), mount("tmp", "/tmp")],
+        fields={
+            "startupProbe": {**live, "periodSeconds": 5, "timeoutSeconds": 5, "failureThreshold": 60},
+            "readinessProbe": {**ready, "periodSeconds": 5, "timeoutSeconds": 5, "failureThreshold": 3},
+            "livenessProbe": {**live, "periodSeconds": 15, "timeoutSeconds": 15, "failureThreshold": 10},
+            "lifecycle": {"preStop": {"sleep": {"seconds": _DRAIN + 15}}},
         },
-        "spec": {
-            "automountServiceAccountToken": False,
-            "enableServiceLinks": False,
-            "serviceAccountName": NAME,
-            "securityContext": pod_security_context(),
+    )
+    pod = Pod(
+        account=NAME,
+        containers=[proxy.manifest()],
+        volumes=[config_map("config", NAME), empty_dir("tmp", "1Gi")],
+        fields={
             "terminationGracePeriodSeconds": _DRAIN + 45,
-            "containers": [proxy],
-            "topologySpreadConstraints": [
-                {
-                    "maxSkew": 1,
-                    "topologyKey": "topology.kubernetes.io/zone",
-                    "whenUnsatisfiable": "ScheduleAnyway",
-                    "labelSelector": {"matchLabels": LITELLM},
-                }
-            ],
-            "volumes": [
-                {"name": "config", "configMap": {"name": NAME}},
-                {"name": "tmp", "emptyDir": {"sizeLimit": "1Gi"}},
-            ],
+            "topologySpreadConstraints": [spread("topology.kubernetes.io/zone", LITELLM)],
         },
-    }
+    )
+    annotations = {"modelyard.dev/config": config, DRAIN: f"wait:{_DRAIN}"}
+    return {"metadata": {"labels": labels, "annotations": annotations}, "spec": pod.spec()}
 
 
 def _policy(environment: Environment, settings: LiteLlm) -> dict[str, Any]:

@@ -14,8 +14,8 @@ from modelyard.manifests.pods import DRAIN
 from modelyard.objects.labels import model_annotations, model_labels, pool_labels
 from modelyard.objects.manifest import Manifest, manifest
 from modelyard.objects.pods.digest import digest
+from modelyard.objects.pods.parts import Container, Pod, config_map, empty_dir, mount, spread
 from modelyard.objects.pods.ports import ENGINE_PORT, PORT, PORT_NAME
-from modelyard.objects.pods.security import container_security_context, pod_security_context
 from modelyard.objects.traffic.envoy import PROXY_PORT, READY_PORT, envoy_config
 from modelyard.planning import ModelPlan
 from modelyard.spec import Environment
@@ -37,20 +37,20 @@ def router_name(plan: ModelPlan) -> str:
 
 def routing_sidecar() -> dict[str, Any]:
     """A native sidecar: it starts before the engine, and stops after it."""
-    return {
-        "name": "routing-sidecar",
-        "image": _SIDECAR,
-        "restartPolicy": "Always",
-        "args": [
+    return Container(
+        name="routing-sidecar",
+        image=_SIDECAR,
+        args=[
             f"--port={PORT}",
             f"--vllm-port={ENGINE_PORT}",
             "--kv-connector=nixlv2",
             "--secure-proxy=false",
         ],
-        "ports": [{"name": PORT_NAME, "containerPort": PORT}],
-        "resources": {"requests": {"cpu": "250m", "memory": "256Mi"}, "limits": {"memory": "512Mi"}},
-        "securityContext": container_security_context(),
-    }
+        ports=[{"name": PORT_NAME, "containerPort": PORT}],
+        requests={"cpu": "250m", "memory": "256Mi"},
+        limits={"memory": "512Mi"},
+        fields={"restartPolicy": "Always"},
+    ).manifest()
 
 
 def router(plan: ModelPlan, environment: Environment) -> Iterator[Manifest]:
@@ -198,12 +198,12 @@ def _router_pod(
     plan: ModelPlan, name: str, labels: dict[str, str], environment: Environment, config: str
 ) -> dict[str, Any]:
     probe = {"grpc": {"port": _HEALTH_PORT, "service": _EXTENSION_SERVICE}}
-    small = {"requests": {"cpu": "500m", "memory": "512Mi"}, "limits": {"memory": "2Gi"}}
-    mount = {"name": "config", "mountPath": "/config", "readOnly": True}
-    picker = {
-        "name": "endpoint-picker",
-        "image": _PICKER,
-        "args": [
+    requests, limits = {"cpu": "500m", "memory": "512Mi"}, {"memory": "2Gi"}
+    config_mount = mount("config", "/config", read_only=True)
+    picker = Container(
+        name="endpoint-picker",
+        image=_PICKER,
+        args=[
             f"--pool-name={plan.model.name}",
             f"--pool-namespace={environment.namespace}",
             "--pool-group=inference.networking.k8s.io",
@@ -215,22 +215,19 @@ def _router_pod(
             "--secure-serving=false",
             "--zap-encoder=json",
         ],
-        "ports": [
+        ports=[
             {"name": "grpc", "containerPort": _EXTENSION_PORT},
             {"name": "metrics", "containerPort": _METRICS_PORT},
         ],
-        "startupProbe": {**probe, "periodSeconds": 5, "failureThreshold": 60},
-        "readinessProbe": {**probe, "periodSeconds": 5, "failureThreshold": 3},
-        "livenessProbe": {**probe, "periodSeconds": 15, "failureThreshold": 10},
-        "resources": small,
-        "securityContext": container_security_context(),
-        "volumeMounts": [mount],
-    }
-    ready = {"httpGet": {"path": "/ready", "port": READY_PORT}}
-    proxy = {
-        "name": "proxy",
-        "image": _ENVOY,
-        "args": [
+        requests=requests,
+        limits=limits,
+        mounts=[config_mount],
+        fields=_probes(probe),
+    )
+    proxy = Container(
+        name="proxy",
+        image=_ENVOY,
+        args=[
             "--config-path",
             "/config/envoy.yaml",
             "--log-level",
@@ -238,44 +235,38 @@ def _router_pod(
             "--drain-time-s",
             str(plan.model.drain),
         ],
-        "ports": [{"name": PORT_NAME, "containerPort": PROXY_PORT}],
-        "startupProbe": {**ready, "periodSeconds": 5, "failureThreshold": 60},
-        "readinessProbe": {**ready, "periodSeconds": 5, "failureThreshold": 3},
-        "livenessProbe": {**ready, "periodSeconds": 15, "failureThreshold": 10},
-        # A stream goes through the proxy: it stays until the engines' own drain is over.
-        "lifecycle": {"preStop": {"sleep": {"seconds": plan.model.drain + 15}}},
-        "resources": small,
-        "securityContext": container_security_context(),
-        "volumeMounts": [mount, {"name": "tmp", "mountPath": "/tmp"}],
-    }
-    spec = {
-        "automountServiceAccountToken": True,  # the picker watches the pool's pods
-        "enableServiceLinks": False,
-        "serviceAccountName": name,
-        "securityContext": pod_security_context(),
-        "terminationGracePeriodSeconds": plan.model.drain + 45,
-        "containers": [proxy, picker],
-        "topologySpreadConstraints": [
-            {
-                "maxSkew": 1,
-                "topologyKey": "topology.kubernetes.io/zone",
-                "whenUnsatisfiable": "ScheduleAnyway",
-                "labelSelector": {
-                    "matchLabels": {
-                        "app.kubernetes.io/name": "router",
-                        "app.kubernetes.io/instance": plan.model.name,
-                    }
-                },
-            }
-        ],
-        "volumes": [
-            {"name": "config", "configMap": {"name": name}},
-            {"name": "tmp", "emptyDir": {"sizeLimit": "1Gi"}},
-        ],
-    }
+        ports=[{"name": PORT_NAME, "containerPort": PROXY_PORT}],
+        requests=requests,
+        limits=limits,
+        mounts=[config_mount, mount("tmp", "/tmp")],
+        fields={
+            **_probes({"httpGet": {"path": "/ready", "port": READY_PORT}}),
+            # A stream goes through the proxy: it stays until the engines' own drain is over.
+            "lifecycle": {"preStop": {"sleep": {"seconds": plan.model.drain + 15}}},
+        },
+    )
+    selector = {"app.kubernetes.io/name": "router", "app.kubernetes.io/instance": plan.model.name}
+    pod = Pod(
+        account=name,
+        containers=[proxy.manifest(), picker.manifest()],
+        volumes=[config_map("config", name), empty_dir("tmp", "1Gi")],
+        token=True,  # the picker watches the pool's pods
+        fields={
+            "terminationGracePeriodSeconds": plan.model.drain + 45,
+            "topologySpreadConstraints": [spread("topology.kubernetes.io/zone", selector)],
+        },
+    )
     annotations = {
         **model_annotations(plan),
         "modelyard.dev/config": config,  # another configuration is another pod
         DRAIN: f"wait:{plan.model.drain}",
     }
-    return {"metadata": {"labels": labels, "annotations": annotations}, "spec": spec}
+    return {"metadata": {"labels": labels, "annotations": annotations}, "spec": pod.spec()}
+
+
+def _probes(probe: dict[str, Any]) -> dict[str, Any]:
+    return {
+        "startupProbe": {**probe, "periodSeconds": 5, "failureThreshold": 60},
+        "readinessProbe": {**probe, "periodSeconds": 5, "failureThreshold": 3},
+        "livenessProbe": {**probe, "periodSeconds": 15, "failureThreshold": 10},
+    }
