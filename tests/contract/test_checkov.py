@@ -4,13 +4,17 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import subprocess
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Sequence
+from itertools import pairwise
 from pathlib import Path
 
+import pytest
 import yaml  # type: ignore[import-untyped]
 
-from tests.contract.conftest import ROOT, Tree
+from tests.contract.conftest import NAMES, ROOT, Tree
+from tests.shared import once
 
 CHECKOV = ROOT / ".venv-scanners" / "bin" / "checkov"
 
@@ -41,37 +45,57 @@ OF_ONE = {
 Found = tuple[str, str]
 
 
-def findings(folder: Path, home: Path) -> Iterator[Found]:
-    """Check and name of every workload that fails it."""
+def findings(folders: Sequence[Path], home: Path) -> list[set[Found]]:
+    """Check and name of every workload that fails it, for each of `folders`: one run, which takes seconds to start."""
     run = subprocess.run(
         [
             CHECKOV,
-            *("--directory", folder, "--framework", "kubernetes", "--skip-download", "--compact"),
-            *("--quiet", "--output", "json"),
+            *(argument for folder in folders for argument in ("--directory", str(folder))),
+            *("--framework", "kubernetes", "--skip-download", "--compact", "--quiet", "--output", "json"),
         ],
         env={"PATH": os.environ["PATH"], "HOME": str(home), "LOG_LEVEL": "ERROR"},
         capture_output=True,
         text=True,
         check=False,
     )
-    report = json.loads(run.stdout)
-    assert report["summary"]["passed"] > 50, run.stderr
-    assert not report["summary"]["parsing_errors"]
-    for failed in report["results"]["failed_checks"]:
-        yield failed["check_id"], failed["resource"].rpartition(".")[2]
+    # A report for each folder, which has those before it in it as well.
+    reports = [
+        json.loads(text) for text in re.split(r"(?<=^})\n(?={)", run.stdout.strip(), flags=re.MULTILINE)
+    ]
+    assert len(reports) == len(folders), run.stderr
+    passed = [0, *(report["summary"]["passed"] for report in reports)]
+    assert all(after - before > 50 for before, after in pairwise(passed)), run.stderr
+    assert not reports[-1]["summary"]["parsing_errors"]
+    failed = reports[-1]["results"]["failed_checks"]
+    return [
+        {
+            (each["check_id"], each["resource"].rpartition(".")[2])
+            for each in failed
+            if Path(each["file_abs_path"]).is_relative_to(folder.resolve())
+        }
+        for folder in folders
+    ]
 
 
-def test_every_finding_is_accepted_with_a_reason(each: Tree, tmp_path: Path) -> None:
-    found = set(findings(each.folder, tmp_path))
+@pytest.fixture(scope="session")
+def found(tree: Callable[[str], Tree], tmp_path_factory: pytest.TempPathFactory) -> dict[str, set[Found]]:
+    """What fails, by environment."""
+    return once(
+        tmp_path_factory,
+        "checkov",
+        lambda home: dict(zip(NAMES, findings([tree(name).folder for name in NAMES], home), strict=True)),
+    )
 
-    assert {f for f in found if f[0] not in EVERYWHERE and f not in OF_ONE} == set()
+
+def test_every_finding_is_accepted_with_a_reason(each: Tree, found: dict[str, set[Found]]) -> None:
+    assert {f for f in found[each.name] if f[0] not in EVERYWHERE and f not in OF_ONE} == set()
 
 
-def test_every_acceptance_is_still_needed(tree: Callable[[str], Tree], tmp_path: Path) -> None:
-    found = set(findings(tree("serving").folder, tmp_path)) | set(findings(tree("lustre").folder, tmp_path))
+def test_every_acceptance_is_still_needed(found: dict[str, set[Found]]) -> None:
+    needed = found["serving"] | found["lustre"]
 
-    assert EVERYWHERE.keys() <= {check for check, _ in found}
-    assert OF_ONE.keys() <= found
+    assert EVERYWHERE.keys() <= {check for check, _ in needed}
+    assert OF_ONE.keys() <= needed
 
 
 def test_a_planted_mistake_is_found(prod: Tree, tmp_path: Path) -> None:
@@ -82,6 +106,6 @@ def test_a_planted_mistake_is_found(prod: Tree, tmp_path: Path) -> None:
     broken["spec"]["template"]["spec"]["hostNetwork"] = True
     (tmp_path / "deployment.yaml").write_text(yaml.safe_dump(broken), encoding="utf-8")
 
-    assert {"CKV_K8S_16", "CKV_K8S_19", "CKV_K8S_20", "CKV_K8S_22"} <= {
-        check for check, _ in findings(tmp_path, tmp_path)
-    }
+    (found,) = findings([tmp_path], tmp_path)
+
+    assert {"CKV_K8S_16", "CKV_K8S_19", "CKV_K8S_20", "CKV_K8S_22"} <= {check for check, _ in found}

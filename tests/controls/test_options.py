@@ -13,6 +13,8 @@ from tests.controls.conftest import ROOT
 if TYPE_CHECKING:
     from infra.controls.survey import Survey
 
+pytestmark = pytest.mark.story
+
 FIXTURES = ROOT / "tests" / "fixtures" / "platforms" / "environments"
 NAMES = sorted(path.stem for path in FIXTURES.glob("*.yaml"))
 

@@ -8,6 +8,8 @@ import pytest
 
 from tests.controls.conftest import ROOT, Surveys
 
+pytestmark = pytest.mark.story
+
 APPS = ["dev", "local", "pipeline", "prod", "staging"]
 
 

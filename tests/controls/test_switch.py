@@ -12,6 +12,8 @@ import pytest
 
 from tests.controls.conftest import ROOT
 
+pytestmark = pytest.mark.story
+
 PLANTED = """    cluster = app.node.find_child("Cluster").node.find_child("Cluster").node.find_child("Cluster")
     cluster.node.default_child.add_property_override("ResourcesVpcConfig.EndpointPublicAccess", True)
 """

@@ -18,6 +18,8 @@ from tests.e2e.test_make_up import STACKS, Project, delivered, project, rendered
 
 __all__ = ["project"]  # the fixture
 
+pytestmark = pytest.mark.story
+
 NEW_POOL = {
     "accelerator": "h200",
     "capacity": ["reserved"],

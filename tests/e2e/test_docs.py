@@ -85,6 +85,7 @@ def embedded_prod(tmp_path: Path) -> Iterator[Callable[[str], dict[str, str]]]:
         yield lambda version: stack.enter_context(deployed_prod(tmp_path, Path(state) / "aws", version))
 
 
+@pytest.mark.story
 @pytest.mark.parametrize("page", [page for page in PAGES if blocks(page)], ids=name)
 def test_commands_of_the_page_run(page: Path, tmp_path: Path, request: pytest.FixtureRequest) -> None:
     for part in (".ci", "charts", "infra", "models", "environments", "constructs"):

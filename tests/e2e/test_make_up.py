@@ -139,6 +139,7 @@ def delivered(project: Project) -> dict[str, bytes]:
     return {key: s3.get_object(Bucket=bucket, Key=key)["Body"].read() for key in keys}
 
 
+@pytest.mark.story
 @pytest.mark.parametrize(
     ("planted", "said"),
     [
@@ -169,6 +170,7 @@ def test_a_planted_error_fails_and_rolls_its_stack_back(project: Project, plante
     assert project.client("secretsmanager").list_secrets()["SecretList"] == []
 
 
+@pytest.mark.story
 def test_a_model_that_does_not_fit_deploys_nothing(project: Project) -> None:
     shutil.copy(ROOT / "tests" / "fixtures" / "qwen3-vl-8b-24gb.yaml", project.folder / "models")
     environment = project.folder / "environments" / "local.yaml"

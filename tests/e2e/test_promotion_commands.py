@@ -25,6 +25,8 @@ from modelyard.localcloud.endpoint import Endpoint
 from tests.contract.fake_openai import KEY, LENGTH, MODELS, serving
 from tests.promotion.checkout import check_out
 
+pytestmark = pytest.mark.story
+
 ROOT = Path(__file__).parents[2]
 
 try:

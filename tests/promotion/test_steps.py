@@ -13,6 +13,8 @@ from infra import promotion
 from tests.promotion.checkout import check_out
 from tests.promotion.workflow import commands, jobs
 
+pytestmark = pytest.mark.story
+
 # Less of the same commands. Everything is what this suite and `make controls` run by themselves; running it once more
 # inside of itself would prove nothing.
 SHORT = {"TESTS": "tests/unit/test_findings.py", "APPS": "local"}

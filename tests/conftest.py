@@ -1,0 +1,53 @@
+"""How the suite is spread over processes: by file, the longest files first, and long tests one by one."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+APART = (
+    "tests/contract/test_rendering.py",
+    "tests/contract/test_validate_patches.py",
+    "tests/e2e/test_changes.py",
+    "tests/e2e/test_docs.py",
+    "tests/e2e/test_make_up.py",
+    "tests/property/test_placement.py",
+    "tests/synth/test_cdk_cli.py",
+)
+"""Files whose tests share nothing: each test may run beside the others."""
+
+LONG = (
+    "tests/e2e",
+    "tests/promotion/test_steps.py",
+    "tests/controls",
+    "tests/promotion",
+    "tests/synth",
+    "tests/property",
+    "tests/contract",
+    "tests/account",
+    "tests/operations",
+)
+"""Where a test takes longest, longest first: what takes minutes must not be begun last."""
+
+
+def _rank(item: pytest.Item) -> int:
+    return next((at for at, place in enumerate(LONG) if item.nodeid.startswith(place)), len(LONG))
+
+
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+    if hasattr(config, "workerinput"):
+        items.sort(key=_rank)
+
+
+@pytest.hookimpl(optionalhook=True)
+def pytest_xdist_make_scheduler(config: pytest.Config, log: Any) -> Any:
+    from xdist.scheduler.loadscope import LoadScopeScheduling  # type: ignore[import-untyped]
+
+    class ByFile(LoadScopeScheduling):  # type: ignore[misc]
+        def _split_scope(self, nodeid: str) -> str:
+            file = nodeid.split("::", 1)[0]
+            return nodeid if file in APART else file
+
+    config.option.loadscopereorder = False
+    return ByFile(config, log)
