@@ -3,8 +3,10 @@
 SHELL := /bin/sh
 PYTHON ?= python3
 ENV ?= local
-# What `make test` runs, and what `make controls` looks at: less of it, when you know what you have changed.
+# What `make test` runs, whose types `make check` judges, and what `make controls` looks at: less of it, when you know what
+# you have changed.
 TESTS ?=
+TYPES ?=
 APPS ?=
 # How many tests run at a time.
 WORKERS ?= 2
@@ -65,7 +67,7 @@ check: install ## Format, lint, import rules, types, and what the wheel holds
 	@$(RUN) ruff format --check -q .
 	@$(RUN) ruff check -q .
 	@$(RUN) env PYTHONPATH=. lint-imports --no-cache
-	@$(RUN) mypy
+	@$(RUN) mypy $(TYPES)
 	@$(RUN) python -m modelyard.findings docs/findings --check
 	@rm -rf .tools/wheel && $(UV) build -q --wheel --out-dir .tools/wheel
 	@$(RUN) python .ci/check_wheel.py .tools/wheel
