@@ -5,6 +5,11 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
+from hypothesis import HealthCheck, settings
+
+# A slow machine draws slowly; nothing is wrong with it.
+settings.register_profile("modelyard", deadline=None, suppress_health_check=[HealthCheck.too_slow])
+settings.load_profile("modelyard")
 
 APART = (
     "tests/contract/test_rendering.py",
