@@ -69,7 +69,9 @@ def verdict(result: BenchResult) -> str:
     share = f", {best.share_of_bound:.0%} of the plan's bound" if best.share_of_bound is not None else ""
     # A level below its bound does not excuse another above: which one is fastest may be chance.
     over = [level for level in result.levels if level.share_of_bound is not None and level.share_of_bound > 1]
-    others = [f"{level.share_of_bound:.0%} at concurrency {level.concurrency}" for level in over if level != best]
+    others = [
+        f"{level.share_of_bound:.0%} at concurrency {level.concurrency}" for level in over if level != best
+    ]
     share += "".join(f", {each}" for each in others)
     if over:
         share += ", which its hardware cannot give: this is not the planned model, or prompts were cached"
