@@ -61,7 +61,7 @@ def measured(
     asked = {"prompt_tokens": 20, "output_tokens": 5, "requests": 6} | workload
     return run_bench(
         EXPECTED,
-        Target(server.url, KEY, timeout=10),
+        Target(server.url, KEY, timeout=60),
         workload=Workload(**asked),  # type: ignore[arg-type]
         concurrency=concurrency,
         objectives=[Objective.parse(slo)] if slo else [],
