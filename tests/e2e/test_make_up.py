@@ -70,11 +70,13 @@ class Project:
 
     def app(self, planted: str) -> str:
         """Command of the shipped app with `planted` added before its synthesis."""
-        program = (self.folder / "app.py").read_text(encoding="utf-8")
-        (self.folder / "planted.py").write_text(
+        composition = self.folder / "infra" / "app.py"
+        program = composition.read_text(encoding="utf-8")
+        assert program.count("    app.synth()\n") == 1
+        composition.write_text(
             program.replace("    app.synth()\n", f"    {planted}\n    app.synth()\n"), encoding="utf-8"
         )
-        return f"{sys.executable} planted.py"
+        return f"{sys.executable} app.py"
 
 
 @pytest.fixture
@@ -90,7 +92,7 @@ def copied(tmp_path: Path) -> Iterator[Project]:
     folder.mkdir()
     for name in ("charts", "infra", "models", "environments"):
         shutil.copytree(ROOT / name, folder / name)
-    for name in ("app.py", "cdk.json"):
+    for name in ("app.py", "cdk.json", "modelyard.yaml"):
         shutil.copy(ROOT / name, folder)
     for name in ("node_modules", ".venv-localcloud", ".venv-scanners"):
         (folder / name).symlink_to(ROOT / name)
