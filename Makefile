@@ -3,9 +3,13 @@
 SHELL := /bin/sh
 PYTHON ?= python3
 ENV ?= local
-# What `make test` runs, and what `make controls` looks at: less of it, when you know what you have changed.
+# What `make test` runs, whose types `make check` judges, and what `make controls` looks at: less of it, when you know what
+# you have changed.
 TESTS ?=
+TYPES ?=
 APPS ?=
+# How many tests run at a time.
+WORKERS ?= 2
 # How long `make smoke` waits for the models: what Flux grants all folders together, the jobs that ask the models included.
 SMOKE_WAIT ?= 175m
 # How long `make fuzz` takes, and which readers of tests/fuzz/readers.py: all where none is named.
@@ -17,6 +21,9 @@ NODE = $(abspath $(firstword $(wildcard .venv/lib/python3.*/site-packages/nodejs
 # uv must not download an interpreter: python3 is there.
 export UV_PYTHON_DOWNLOADS := never
 unexport VIRTUAL_ENV PYTHONDONTWRITEBYTECODE PYTHONPATH PYTHONHOME
+
+# Two tests at a time: each process has a Node of its own. The slowest are named at the end.
+PYTEST = pytest -q -n $(WORKERS) --durations=10
 
 RUN = env PATH="$(CURDIR)/.venv/bin:$$PATH"
 
@@ -36,9 +43,14 @@ down: install ## Destroy what `make up` deployed, and stop the embedded AWS
 	@$(RUN) python -m modelyard.localcloud down --env local
 
 .PHONY: test
-test: install ## Run every test that needs neither AWS, Docker nor Go
+test: install ## Run every test that needs neither AWS, Docker nor Go, but for the stories: minutes
 	@$(PYTHON) .ci/install_promtool.py
-	@$(RUN) pytest -q --ignore=tests/engine $(TESTS)
+	@$(RUN) $(PYTEST) -m "not story" --ignore=tests/engine $(TESTS)
+
+.PHONY: stories
+stories: install ## Run the long tests: every deployment to the embedded AWS, fresh checkouts, pages of docs/
+	@$(PYTHON) .ci/install_promtool.py
+	@$(RUN) $(PYTEST) -m story --ignore=tests/engine $(TESTS)
 
 .PHONY: contract
 contract: install ## Run the tests with the real vLLM and llama-server on the CPU, where they install: minutes
@@ -55,7 +67,7 @@ check: install ## Format, lint, import rules, types, and what the wheel holds
 	@$(RUN) ruff format --check -q .
 	@$(RUN) ruff check -q .
 	@$(RUN) env PYTHONPATH=. lint-imports --no-cache
-	@$(RUN) mypy
+	@$(RUN) mypy $(TYPES)
 	@$(RUN) python -m modelyard.findings docs/findings --check
 	@rm -rf .tools/wheel && $(UV) build -q --wheel --out-dir .tools/wheel
 	@$(RUN) python .ci/check_wheel.py .tools/wheel

@@ -6,12 +6,13 @@ import json
 import random
 import sys
 from collections.abc import Iterator
-from datetime import UTC, datetime, timedelta
+from datetime import UTC, datetime, timedelta, tzinfo
 from pathlib import Path
 from typing import Any
 
 import pytest
 
+from modelyard.cli import prices
 from modelyard.cli.main import main
 from modelyard.hardware import instance_types
 from modelyard.hardware.prices import prices_in_force, put_in_force, read_prices
@@ -20,7 +21,20 @@ from tests.account.fake_account import Error, FakeAccount, denied
 from tests.unit.interruption import HOWS, How, moments, stopped
 
 P5 = {"accelerator": "h100", "instanceTypes": ["p5.48xlarge"], "limit": 16}
-TODAY = f"{datetime.now(UTC):%Y-%m-%d}"
+NOW = datetime.now(UTC)
+TODAY = f"{NOW:%Y-%m-%d}"
+
+
+@pytest.fixture(autouse=True)
+def _the_clock_stands(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A file says at which minute it was asked for: two of the same prices must not differ by it."""
+
+    class Standing(datetime):
+        @classmethod
+        def now(cls, tz: tzinfo | None = None) -> Standing:
+            return cls.fromtimestamp(NOW.timestamp(), tz)
+
+    monkeypatch.setattr(prices, "datetime", Standing)
 
 
 @pytest.fixture(autouse=True)

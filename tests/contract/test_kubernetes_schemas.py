@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from copy import deepcopy
+from functools import cache
 from typing import Any
 
 import kubernetes_validate  # type: ignore[import-untyped]
@@ -12,6 +13,10 @@ from modelyard.manifests.definitions import is_custom
 from tests.contract.conftest import Tree
 
 VERSION = "1.36"
+
+# The library reads all definitions, a megabyte, for every object again.
+for _reader in ("all_versions", "schema_contents"):
+    setattr(kubernetes_validate.utils, _reader, cache(getattr(kubernetes_validate.utils, _reader)))
 
 
 def complaint(item: dict[str, Any]) -> str | None:

@@ -30,7 +30,7 @@ RERANK = replace(EMBED, task="rerank", dimension=None)
 
 def checked(expected: Expectations, *, broken: str = "") -> SmokeResult:
     with serving(broken=broken) as server:
-        return run_checks(expected, Target(server.url, KEY, timeout=10), wait=5)
+        return run_checks(expected, Target(server.url, KEY, timeout=60), wait=5)
 
 
 def failed(result: SmokeResult) -> list[str]:

@@ -187,7 +187,7 @@ def test_a_server_waits_until_all_its_weights_are_marked(tmp_path: Path) -> None
 
     first = waiting.stdout.readline()
     (adapter / weights.MARKER).touch()
-    waiting.communicate(timeout=30)
+    waiting.communicate(timeout=120)  # for a script that hangs; it takes a second
 
     assert first == f"waiting for {adapter}\n"
     assert waiting.returncode == 0

@@ -9,9 +9,12 @@ from typing import TYPE_CHECKING
 import pytest
 
 from tests.controls.conftest import ROOT
+from tests.controls.test_shipped_apps import errors_of_cfn_lint
 
 if TYPE_CHECKING:
     from infra.controls.survey import Survey
+
+pytestmark = pytest.mark.story
 
 FIXTURES = ROOT / "tests" / "fixtures" / "platforms" / "environments"
 NAMES = sorted(path.stem for path in FIXTURES.glob("*.yaml"))
@@ -33,6 +36,12 @@ def optional(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Survey]:
 @pytest.mark.parametrize("name", NAMES)
 def test_no_finding_is_open(name: str, optional: dict[str, Survey]) -> None:
     assert [str(each) for each in optional[name].verdict.open] == []
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_cfn_lint_finds_no_error(name: str, optional: dict[str, Survey]) -> None:
+    """Not even one that is accepted."""
+    assert errors_of_cfn_lint(optional[name]) == []
 
 
 def test_no_acknowledgement_of_an_option_is_stale(optional: dict[str, Survey]) -> None:

@@ -7,6 +7,8 @@ import pytest
 from tests.controls.conftest import Surveys
 from tests.controls.planted import MISTAKES, Mistake
 
+pytestmark = pytest.mark.story
+
 
 def catchers(mistake: Mistake, surveys: Surveys) -> dict[str, list[str]]:
     """Checker to the rules with which it points at the planted resource, and did not before."""

@@ -3,10 +3,26 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from typing import TYPE_CHECKING
 
 import pytest
 
 from tests.controls.conftest import ROOT, Surveys
+
+if TYPE_CHECKING:
+    from infra.controls.survey import Survey
+
+pytestmark = pytest.mark.story
+
+
+def errors_of_cfn_lint(survey: Survey, stack: str = "") -> list[str]:
+    """Of one stack, or of all."""
+    return [
+        str(found)
+        for found in survey.violations
+        if found.checker == "cfn-lint" and found.rule[0] == "E" and found.path.startswith(stack)
+    ]
+
 
 APPS = ["dev", "local", "pipeline", "prod", "staging"]
 
@@ -32,6 +48,13 @@ def test_every_checker_has_looked(checker: str, surveys: Surveys) -> None:
     """A checker that says nothing at all may not have run; each has something that is accepted."""
     for each in surveys.shipped.values():
         assert any(found.checker == checker for found in each.violations), each.name
+
+
+@pytest.mark.parametrize("stack", ["Network", "Cluster", "Karpenter", "ModelCache", "Secrets", "Delivery"])
+def test_cfn_lint_finds_no_error(stack: str, surveys: Surveys) -> None:
+    """Not even one that is accepted."""
+    assert stack in {each.stack for each in surveys.production.templates}
+    assert errors_of_cfn_lint(surveys.production, stack) == []
 
 
 def test_no_acknowledgement_is_stale(surveys: Surveys) -> None:

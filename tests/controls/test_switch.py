@@ -12,6 +12,8 @@ import pytest
 
 from tests.controls.conftest import ROOT
 
+pytestmark = pytest.mark.story
+
 PLANTED = """    cluster = app.node.find_child("Cluster").node.find_child("Cluster").node.find_child("Cluster")
     cluster.node.default_child.add_property_override("ResourcesVpcConfig.EndpointPublicAccess", True)
 """
@@ -23,10 +25,12 @@ def project(tmp_path_factory: pytest.TempPathFactory) -> Path:
     folder = tmp_path_factory.mktemp("project")
     for name in ("charts", "infra", "models", "environments"):
         shutil.copytree(ROOT / name, folder / name, ignore=shutil.ignore_patterns("__pycache__"))
-    shutil.copy(ROOT / "cdk.json", folder)
-    program = (ROOT / "app.py").read_text(encoding="utf-8")
+    for name in ("app.py", "cdk.json", "modelyard.yaml"):
+        shutil.copy(ROOT / name, folder)
+    composition = folder / "infra" / "app.py"
+    program = composition.read_text(encoding="utf-8")
     assert program.count("    app.synth()\n") == 1
-    (folder / "app.py").write_text(program.replace("    app.synth()\n", PLANTED + "    app.synth()\n"))
+    composition.write_text(program.replace("    app.synth()\n", PLANTED + "    app.synth()\n"))
     return folder
 
 

@@ -13,6 +13,8 @@ from infra.controls.iam_rules import UNSCOPED, as_list, statements
 from infra.controls.template_rules import RULES, broken_rules
 from tests.controls.conftest import Surveys
 
+pytestmark = pytest.mark.story
+
 Template = dict[str, Any]
 
 

@@ -7,6 +7,7 @@ import os
 import re
 import subprocess
 import sys
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -14,9 +15,14 @@ import pytest
 from ruamel.yaml import YAML
 
 from modelyard.localcloud.deployment import child_environment, find_node
-from tests.e2e.test_make_up import STACKS, Project, delivered, project, rendered
+from tests.e2e.test_make_up import STACKS, Project, copied, delivered, project, rendered
 
 __all__ = ["project"]  # the fixture
+
+pytestmark = pytest.mark.story
+
+UNVALIDATED = ("CDK_VALIDATION", "false")
+"""Of these templates CDK's own validation is a test of tests/controls."""
 
 NEW_POOL = {
     "accelerator": "h200",
@@ -25,6 +31,17 @@ NEW_POOL = {
     "limit": 8,
 }
 TEAM = "arn:aws:iam::000000000000:role/search"
+
+
+@pytest.fixture(scope="module")
+def standing(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Project]:
+    """Environment local, deployed with the Kubernetes before: one deployment for the tests below, which take it in turn."""
+    with pytest.MonkeyPatch.context() as patch, copied(tmp_path_factory.mktemp("standing")) as made:
+        patch.setenv(*UNVALIDATED)
+        change(made, cluster__version="1.35")
+        up = made.localcloud("up")
+        assert up.returncode == 0, up.stdout + up.stderr
+        yield made
 
 
 def change(project: Project, **changes: Any) -> None:
@@ -54,10 +71,92 @@ def differences(said: str) -> dict[str, set[str]]:
     return found
 
 
-def test_an_update_changes_what_the_diff_announces_and_nothing_else(project: Project) -> None:
-    change(project, cluster__version="1.35")
-    up = project.localcloud("up")
-    assert up.returncode == 0, up.stdout + up.stderr
+def test_the_closing_table_is_what_boto3_finds(standing: Project) -> None:
+    """Independently of the inventory: types of the journal that say `created` against listings of ours."""
+    project = standing
+    entries = [
+        json.loads(line)
+        for line in (project.state / "journal.jsonl").read_text(encoding="utf-8").splitlines()
+    ]
+    told: dict[str, dict[str, int]] = {}
+    for entry in entries:
+        if entry["stack"] != "CDKToolkit" and not entry["error"]:
+            levels = told.setdefault(entry["type"], {})
+            levels[entry["level"]] = levels.get(entry["level"], 0) + 1
+
+    cluster = "modelyard-local"
+    eks, budgets = project.client("eks"), project.client("budgets")
+    found = {
+        "AWS::EKS::Addon": len(eks.list_addons(clusterName=cluster)["addons"]),
+        "AWS::EFS::MountTarget": sum(
+            system["NumberOfMountTargets"]
+            for system in project.client("efs").describe_file_systems()["FileSystems"]
+        ),
+        "AWS::Budgets::Budget": len(budgets.describe_budgets(AccountId="000000000000")["Budgets"]),
+        "AWS::CloudWatch::Alarm": len(project.client("cloudwatch").describe_alarms()["MetricAlarms"]),
+        "AWS::SQS::Queue": len(project.client("sqs").list_queues()["QueueUrls"]),
+        "AWS::SecretsManager::Secret": len(project.client("secretsmanager").list_secrets()["SecretList"]),
+        "AWS::EC2::NatGateway": len(project.client("ec2").describe_nat_gateways()["NatGateways"]),
+    }
+    assert {kind: told[kind] for kind in found} == {kind: {"created": count} for kind, count in found.items()}
+    recorded = {kind for kind, levels in told.items() if set(levels) == {"recorded"}}
+    assert recorded == {
+        "AWS::APS::Workspace",
+        "AWS::CE::AnomalyMonitor",
+        "AWS::CE::AnomalySubscription",
+        "AWS::EC2::VPCCidrBlock",
+        "AWS::Grafana::Workspace",
+        "Custom::AWSCDK-EKS-HelmChart",
+    }
+
+
+def test_a_publication_and_the_deploys_around_it_agree(standing: Project) -> None:
+    project = standing
+    model = project.folder / "models" / "qwen3-32b-fp8.yaml"
+    deployed = model.read_text(encoding="utf-8")
+    key = "models/qwen3-32b-fp8/deployment-qwen3-32b-fp8.yaml"
+    first = delivered(project)
+
+    model.write_text(deployed.replace("replicas: 2", "replicas: 3"), encoding="utf-8")
+    published = publish(project)
+
+    assert f"+ {key}" in published
+    assert b"replicas: 3" in delivered(project)[key]
+    assert delivered(project) == rendered(project)
+
+    # CloudFormation last uploaded the first tree, so deploying that again changes nothing; publishing it does.
+    model.write_text(deployed, encoding="utf-8")
+    back = project.localcloud("up")
+    assert back.stdout.count("(no changes)") == len(STACKS), back.stdout
+    assert b"replicas: 3" in delivered(project)[key]
+    publish(project)
+    assert delivered(project) == first
+
+    model.write_text(deployed.replace("replicas: 2", "replicas: 3"), encoding="utf-8")
+    publish(project)
+    later = project.localcloud("up")
+    assert later.stdout.count("(no changes)") == len(STACKS) - 1, later.stdout
+    assert delivered(project) == rendered(project)
+    assert "0 files uploaded, 0 deleted" in publish(project)
+
+
+def publish(project: Project) -> str:
+    """Run `modelyard publish` against the embedded AWS; what it said."""
+    run = subprocess.run(
+        [str(Path(sys.executable).with_name("modelyard")), "publish", "--env", "local"],
+        cwd=project.folder,
+        env=child_environment(os.environ, project.endpoint, node=find_node()),
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert run.returncode == 0, run.stdout + run.stderr
+    return run.stdout
+
+
+def test_an_update_changes_what_the_diff_announces_and_nothing_else(standing: Project) -> None:
+    """The last of those that share a deployment, since it takes it down."""
+    project = standing
     eks = project.client("eks")
     assert eks.describe_cluster(name="modelyard-local")["cluster"]["version"] == "1.35"
     project.client("iam").create_role(RoleName="search", AssumeRolePolicyDocument="{}")
@@ -112,51 +211,6 @@ def test_an_update_changes_what_the_diff_announces_and_nothing_else(project: Pro
     assert "boto3 finds none" in down.stdout
 
 
-def test_a_publication_and_the_deploys_around_it_agree(project: Project) -> None:
-    up = project.localcloud("up")
-    assert up.returncode == 0, up.stdout + up.stderr
-    model = project.folder / "models" / "qwen3-32b-fp8.yaml"
-    deployed = model.read_text(encoding="utf-8")
-    key = "models/qwen3-32b-fp8/deployment-qwen3-32b-fp8.yaml"
-    first = delivered(project)
-
-    model.write_text(deployed.replace("replicas: 2", "replicas: 3"), encoding="utf-8")
-    published = publish(project)
-
-    assert f"+ {key}" in published
-    assert b"replicas: 3" in delivered(project)[key]
-    assert delivered(project) == rendered(project)
-
-    # CloudFormation last uploaded the first tree, so deploying that again changes nothing; publishing it does.
-    model.write_text(deployed, encoding="utf-8")
-    back = project.localcloud("up")
-    assert back.stdout.count("(no changes)") == len(STACKS), back.stdout
-    assert b"replicas: 3" in delivered(project)[key]
-    publish(project)
-    assert delivered(project) == first
-
-    model.write_text(deployed.replace("replicas: 2", "replicas: 3"), encoding="utf-8")
-    publish(project)
-    later = project.localcloud("up")
-    assert later.stdout.count("(no changes)") == len(STACKS) - 1, later.stdout
-    assert delivered(project) == rendered(project)
-    assert "0 files uploaded, 0 deleted" in publish(project)
-
-
-def publish(project: Project) -> str:
-    """Run `modelyard publish` against the embedded AWS; what it said."""
-    run = subprocess.run(
-        [str(Path(sys.executable).with_name("modelyard")), "publish", "--env", "local"],
-        cwd=project.folder,
-        env=child_environment(os.environ, project.endpoint, node=find_node()),
-        capture_output=True,
-        text=True,
-        check=False,
-    )
-    assert run.returncode == 0, run.stdout + run.stderr
-    return run.stdout
-
-
 @pytest.mark.parametrize("environment", ["auto", "lustre", "files", "managed-argo"])
 def test_every_kind_of_platform_comes_up_and_goes(environment: str, project: Project) -> None:
     """What the shipped environments leave at its default."""
@@ -169,7 +223,7 @@ def test_every_kind_of_platform_comes_up_and_goes(environment: str, project: Pro
         shutil.rmtree(project.folder / folder)
         shutil.copytree(fixtures / folder, project.folder / folder)
 
-    up = project.localcloud("up", "--env", environment)
+    up = project.localcloud("up", "--env", environment, **dict([UNVALIDATED]))
 
     assert up.returncode == 0, up.stdout + up.stderr
     assert "missing" not in up.stdout
@@ -177,44 +231,3 @@ def test_every_kind_of_platform_comes_up_and_goes(environment: str, project: Pro
     down = project.localcloud("down")
     assert down.returncode == 0, down.stdout + down.stderr
     assert "boto3 finds none" in down.stdout
-
-
-def test_the_closing_table_is_what_boto3_finds(project: Project) -> None:
-    """Independently of the inventory: types of the journal that say `created` against listings of ours."""
-    up = project.localcloud("up")
-    assert up.returncode == 0, up.stdout + up.stderr
-    entries = [
-        json.loads(line)
-        for line in (project.state / "journal.jsonl").read_text(encoding="utf-8").splitlines()
-    ]
-    told: dict[str, dict[str, int]] = {}
-    for entry in entries:
-        if entry["stack"] != "CDKToolkit" and not entry["error"]:
-            levels = told.setdefault(entry["type"], {})
-            levels[entry["level"]] = levels.get(entry["level"], 0) + 1
-
-    cluster = "modelyard-local"
-    eks, budgets = project.client("eks"), project.client("budgets")
-    found = {
-        "AWS::EKS::Addon": len(eks.list_addons(clusterName=cluster)["addons"]),
-        "AWS::EFS::MountTarget": sum(
-            system["NumberOfMountTargets"]
-            for system in project.client("efs").describe_file_systems()["FileSystems"]
-        ),
-        "AWS::Budgets::Budget": len(budgets.describe_budgets(AccountId="000000000000")["Budgets"]),
-        "AWS::CloudWatch::Alarm": len(project.client("cloudwatch").describe_alarms()["MetricAlarms"]),
-        "AWS::SQS::Queue": len(project.client("sqs").list_queues()["QueueUrls"]),
-        "AWS::SecretsManager::Secret": len(project.client("secretsmanager").list_secrets()["SecretList"]),
-        "AWS::EC2::NatGateway": len(project.client("ec2").describe_nat_gateways()["NatGateways"]),
-    }
-    assert {kind: told[kind] for kind in found} == {kind: {"created": count} for kind, count in found.items()}
-    recorded = {kind for kind, levels in told.items() if set(levels) == {"recorded"}}
-    assert recorded == {
-        "AWS::APS::Workspace",
-        "AWS::CE::AnomalyMonitor",
-        "AWS::CE::AnomalySubscription",
-        "AWS::EC2::VPCCidrBlock",
-        "AWS::Grafana::Workspace",
-        "Custom::AWSCDK-EKS-HelmChart",
-    }
-    project.localcloud("down", "--discard")

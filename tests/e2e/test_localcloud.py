@@ -155,6 +155,7 @@ def files(endpoint: Endpoint) -> dict[str, str]:
     }
 
 
+@pytest.mark.story
 def test_deployed_updated_and_destroyed_as_cloudformation_says(cloud: Deployment) -> None:
     endpoint, clients = cloud.endpoint, Clients(cloud.endpoint)
     eks, ec2 = endpoint.client("eks"), endpoint.client("ec2")
@@ -205,6 +206,7 @@ def identities(eks: object) -> set[tuple[str, str]]:
     return {(item["namespace"], item["serviceAccount"]) for item in listed}
 
 
+@pytest.mark.story
 def test_an_unknown_resource_type_fails_and_leaves_nothing(
     cloud: Deployment, capfd: pytest.CaptureFixture[str]
 ) -> None:
@@ -214,6 +216,7 @@ def test_an_unknown_resource_type_fails_and_leaves_nothing(
     assert nothing_of(cloud, "Bad")
 
 
+@pytest.mark.story
 def test_an_access_entry_on_a_missing_cluster_fails_and_rolls_back(
     cloud: Deployment, capfd: pytest.CaptureFixture[str]
 ) -> None:
@@ -235,6 +238,7 @@ def nothing_of(cloud: Deployment, stack: str) -> bool:
     return not rows and not queues and not any(role["RoleName"].startswith(stack) for role in roles)
 
 
+@pytest.mark.story
 def test_what_is_not_executed_is_recorded_with_what_was_asked(cloud: Deployment) -> None:
     assert deploy(cloud, "first") == 0
 
@@ -250,6 +254,7 @@ def test_what_is_not_executed_is_recorded_with_what_was_asked(cloud: Deployment)
     }
 
 
+@pytest.mark.story
 def test_what_boto3_no_longer_finds_is_missing(cloud: Deployment) -> None:
     assert deploy(cloud, "first") == 0
     cloud.endpoint.client("eks").delete_addon(clusterName="good", addonName="aws-efs-csi-driver")
@@ -259,6 +264,7 @@ def test_what_boto3_no_longer_finds_is_missing(cloud: Deployment) -> None:
     assert [row.logical_id for row in rows if row.presence is Presence.MISSING] == ["Csi"]
 
 
+@pytest.mark.story
 def test_the_server_listens_on_the_loopback_address_only(cloud: Deployment) -> None:
     port = urllib.parse.urlsplit(cloud.endpoint.url).port
     assert port is not None

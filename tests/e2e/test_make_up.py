@@ -8,6 +8,7 @@ import shutil
 import subprocess
 import sys
 from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -69,26 +70,37 @@ class Project:
 
     def app(self, planted: str) -> str:
         """Command of the shipped app with `planted` added before its synthesis."""
-        program = (self.folder / "app.py").read_text(encoding="utf-8")
-        (self.folder / "planted.py").write_text(
+        composition = self.folder / "infra" / "app.py"
+        program = composition.read_text(encoding="utf-8")
+        assert program.count("    app.synth()\n") == 1
+        composition.write_text(
             program.replace("    app.synth()\n", f"    {planted}\n    app.synth()\n"), encoding="utf-8"
         )
-        return f"{sys.executable} planted.py"
+        return f"{sys.executable} app.py"
 
 
 @pytest.fixture
 def project(tmp_path: Path) -> Iterator[Project]:
+    with copied(tmp_path) as made:
+        yield made
+
+
+@contextmanager
+def copied(tmp_path: Path) -> Iterator[Project]:
+    """A project in `tmp_path`; what runs in it stops at the end."""
     folder = tmp_path / "project"
     folder.mkdir()
     for name in ("charts", "infra", "models", "environments"):
         shutil.copytree(ROOT / name, folder / name)
-    for name in ("app.py", "cdk.json"):
+    for name in ("app.py", "cdk.json", "modelyard.yaml"):
         shutil.copy(ROOT / name, folder)
     for name in ("node_modules", ".venv-localcloud", ".venv-scanners"):
         (folder / name).symlink_to(ROOT / name)
     made = Project(folder, tmp_path / "state")
-    yield made
-    lifecycle.stop(made.state)
+    try:
+        yield made
+    finally:
+        lifecycle.stop(made.state)
 
 
 def test_up_creates_everything_and_down_leaves_nothing(project: Project) -> None:
@@ -110,7 +122,7 @@ def test_up_creates_everything_and_down_leaves_nothing(project: Project) -> None
     assert "missing" not in up.stdout
     assert "not executed, there is no Kubernetes API" in up.stdout
 
-    again = project.localcloud("up")
+    again = project.localcloud("up", CDK_VALIDATION="false")  # the first one has validated the same templates
     assert again.returncode == 0, again.stdout + again.stderr
     assert again.stdout.count("(no changes)") == len(STACKS)
 
@@ -139,6 +151,7 @@ def delivered(project: Project) -> dict[str, bytes]:
     return {key: s3.get_object(Bucket=bucket, Key=key)["Body"].read() for key in keys}
 
 
+@pytest.mark.story
 @pytest.mark.parametrize(
     ("planted", "said"),
     [
@@ -168,7 +181,12 @@ def test_a_planted_error_fails_and_rolls_its_stack_back(project: Project, plante
     )
     assert project.client("secretsmanager").list_secrets()["SecretList"] == []
 
+    discarded = project.localcloud("down", "--discard")
+    assert discarded.returncode == 0, discarded.stdout + discarded.stderr
+    assert not project.state.exists()
 
+
+@pytest.mark.story
 def test_a_model_that_does_not_fit_deploys_nothing(project: Project) -> None:
     shutil.copy(ROOT / "tests" / "fixtures" / "qwen3-vl-8b-24gb.yaml", project.folder / "models")
     environment = project.folder / "environments" / "local.yaml"

@@ -11,7 +11,7 @@ import os
 import subprocess
 import sys
 from collections.abc import Iterator
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
@@ -24,6 +24,8 @@ from modelyard.localcloud.deployment import Deployment, ToolMissing, child_envir
 from modelyard.localcloud.endpoint import Endpoint
 from tests.contract.fake_openai import KEY, LENGTH, MODELS, serving
 from tests.promotion.checkout import check_out
+
+pytestmark = pytest.mark.story
 
 ROOT = Path(__file__).parents[2]
 
@@ -40,9 +42,11 @@ class Account:
 
     folder: Path
     endpoint: Endpoint
+    reported: dict[str, bytes] = field(default_factory=dict)
 
     def run(self, command: str) -> subprocess.CompletedProcess[str]:
         environment = child_environment(os.environ, self.endpoint, node=find_node())
+        environment["CDK_VALIDATION"] = "false"  # of these templates, it is a test of tests/controls
         for name in (
             "MAKEFLAGS",
             "MAKELEVEL",
@@ -102,6 +106,16 @@ class Account:
                 env=child_environment(os.environ, self.endpoint, node=find_node()) | env | here,
                 check=False,
             ).returncode
+
+    def answer(self, job: dict[str, Any], folder: Path) -> None:
+        """Play a pod whose model answers; once it has been played, what it reported then is put again."""
+        s3, bucket = self.client("s3"), self.delivered("reports")
+        key = f"{job['metadata']['name']}/pod.json"
+        if key in self.reported:
+            s3.put_object(Bucket=bucket, Key=key, Body=self.reported[key])
+            return
+        assert self.play_pod(job, "pod", folder) == 0
+        self.reported[key] = s3.get_object(Bucket=bucket, Key=key)["Body"].read()
 
     def forget_reports(self) -> None:
         s3, bucket = self.client("s3"), self.delivered("reports")
@@ -164,7 +178,7 @@ def test_the_smoke_command_passes_when_every_model_has_answered(
     """The first attempt of the first job fails, and Kubernetes repeats it."""
     assert deployed.play_pod(asked[0], "first-attempt", tmp_path, broken="cut off") == 1
     for job in asked:
-        assert deployed.play_pod(job, "pod", tmp_path) == 0
+        deployed.answer(job, tmp_path)
 
     result = deployed.run(promotion.smoke("dev"))
 
@@ -193,7 +207,7 @@ def test_the_smoke_command_fails_when_a_model_is_silent_until_the_time_is_over(
     deployed: Account, asked: list[dict[str, Any]], tmp_path: Path
 ) -> None:
     for job in asked[1:]:
-        assert deployed.play_pod(job, "pod", tmp_path) == 0
+        deployed.answer(job, tmp_path)
 
     result = deployed.run(f"{promotion.smoke('dev')} SMOKE_WAIT=2s")
 

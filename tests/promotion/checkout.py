@@ -9,7 +9,7 @@ from pathlib import Path
 
 from tests.promotion.conftest import ROOT
 
-_INSTALLED = (".venv", ".venv-localcloud", ".venv-scanners", ".tools", "node_modules", ".mypy_cache")
+_INSTALLED = (".venv", ".venv-localcloud", ".venv-scanners", ".tools", "node_modules")
 _MADE = shutil.ignore_patterns(
     ".git",
     ".venv*",

@@ -13,9 +13,15 @@ from infra import promotion
 from tests.promotion.checkout import check_out
 from tests.promotion.workflow import commands, jobs
 
-# Less of the same commands. Everything is what this suite and `make controls` run by themselves; running it once more
-# inside of itself would prove nothing.
-SHORT = {"TESTS": "tests/unit/test_findings.py", "APPS": "local"}
+pytestmark = pytest.mark.story
+
+# Less of the same commands. Everything is what this suite, `make check` and `make controls` run by themselves; running it
+# once more inside of itself would prove nothing.
+SHORT = {
+    "TESTS": "tests/unit/test_findings.py",
+    "TYPES": "constructs/modelyard/findings",
+    "APPS": "local",
+}
 
 
 @pytest.fixture(scope="module")

@@ -13,6 +13,8 @@ from typing import Any
 
 import pytest
 
+from tests.shared import once
+
 ROOT = Path(__file__).parents[2]
 ENVIRONMENTS = ("local", "dev", "staging", "prod")
 
@@ -96,12 +98,16 @@ def synthesise(tmp_path_factory: pytest.TempPathFactory) -> Callable[[str, dict[
 
 
 @pytest.fixture(scope="session")
-def environment(synthesise: Callable[[str, dict[str, Any]], Synthesis]) -> Callable[[str], Synthesis]:
-    """A shipped environment by name, built on first use."""
+def environment(
+    synthesise: Callable[[str, dict[str, Any]], Synthesis], tmp_path_factory: pytest.TempPathFactory
+) -> Callable[[str], Synthesis]:
+    """A shipped environment by name, built on first use, once in a run."""
 
     @cache
     def build(name: str) -> Synthesis:
-        return synthesise(name, environment_file(name))
+        return once(
+            tmp_path_factory, f"synthesis of {name}", lambda _: synthesise(name, environment_file(name))
+        )
 
     return build
 

@@ -260,12 +260,3 @@ def test_a_managed_argo_cd_takes_the_place_of_flux_and_the_bucket(platform: Plat
     assert capability["Configuration"]["ArgoCd"]["AwsIdc"]["IdcRegion"] == "us-east-1"
     assert not argo.resources("Delivery", "AWS::S3::Bucket")
     assert not argo.resources("Delivery", "Custom::AWSCDK-EKS-HelmChart")
-
-
-@pytest.mark.parametrize("name", sorted(path.stem for path in PLATFORMS.glob("*.yaml")))
-def test_cfn_lint_finds_no_error(name: str, platform: Platform) -> None:
-    from tests.synth.test_every_template import template_errors
-
-    assert {
-        stack: found for stack, t in platform(name).templates.items() if (found := template_errors(t))
-    } == {}

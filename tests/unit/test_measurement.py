@@ -84,6 +84,17 @@ def test_more_than_the_bound_is_doubted() -> None:
     assert "200% of the plan's bound, which its hardware cannot give" in verdict(found)
 
 
+def test_more_than_the_bound_is_doubted_at_every_level_and_not_at_the_fastest_alone() -> None:
+    slow = Level(1, (request(0, 1),), bound=5.0)
+    fast = Level(4, (request(0, 1), request(0, 1)), bound=40.0)
+
+    said = verdict(result(slow, fast))
+
+    assert said.startswith("ok: 20 output tokens/s at concurrency 4, 50% of the plan's bound")
+    assert "bound, 200% at concurrency 1, which its hardware cannot give: this is not the planned" in said
+    assert "cannot give" not in verdict(result(fast))
+
+
 @pytest.mark.parametrize("text", ["ttft-p95", "ttft-p95=800", "ttft-p42=1s", "speed-p50=1s", "ttft-p95=-1s"])
 def test_what_is_no_objective_is_refused_with_an_example(text: str) -> None:
     with pytest.raises(ValueError, match="ttft-p95=800ms"):

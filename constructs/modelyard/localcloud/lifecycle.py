@@ -21,7 +21,7 @@ from modelyard.reading import RECORD as RECORDS
 from modelyard.reading import parse_json, read_file
 from modelyard.writing import write_file
 
-START_LIMIT_S = 60.0  # two seconds on an idle machine
+START_LIMIT_S = 180.0  # two seconds on an idle machine
 STOP_LIMIT_S = 10.0
 HOME = ".modelyard"
 """Folder of the states, one an environment, below the project."""

@@ -16,7 +16,7 @@ from modelyard.localcloud.plugin.resource_type import (
     given,
 )
 
-_READY_S = 10.0
+_READY_S = 60.0  # a tenth of a second on an idle machine
 
 
 class FileSystem(ResourceType):
