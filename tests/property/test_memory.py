@@ -9,7 +9,7 @@ from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
 from modelyard.architecture import architectures
-from modelyard.planning.estimate import Estimate, estimate
+from modelyard.memory.estimate import Estimate, estimate
 from modelyard.spec.estimate import EstimateRequest
 
 MODELS = sorted(architectures())

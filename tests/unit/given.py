@@ -10,8 +10,8 @@ from typing import Any
 
 from modelyard.findings import Finding
 from modelyard.hardware import accelerators
+from modelyard.memory.serving import Serving, plan_serving
 from modelyard.planning import Plan, plan
-from modelyard.planning.serving import Serving, plan_serving
 from modelyard.spec import Catalogue, Environment, Model
 from modelyard.spec.yaml_source import read_yaml
 

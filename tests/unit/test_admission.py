@@ -9,9 +9,9 @@ import pytest
 
 from modelyard.hardware import Memory, accelerators, instance_types, types_with
 from modelyard.hardware.zones import offering_zones, region_zones, surely_offered
+from modelyard.memory.serving import Serving
 from modelyard.planning.admission import PodRequest
 from modelyard.planning.placement import Placement, nearest_miss, place, pod_request
-from modelyard.planning.serving import Serving
 from tests.unit.given import REGION, a_model, a_plan, an_environment, served
 
 RESERVED = {"capacity": ["reserved"], "reservations": ["cr-0123456789abcdef0"]}

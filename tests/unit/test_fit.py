@@ -9,9 +9,9 @@ from typing import Any
 import pytest
 
 from modelyard.findings import Severity
-from modelyard.planning.estimate import Estimate, estimate
-from modelyard.planning.fit import Fit, fit_findings
-from modelyard.planning.serving import Serving
+from modelyard.memory.estimate import Estimate, estimate
+from modelyard.memory.fit import Fit, fit_findings
+from modelyard.memory.serving import Serving
 from modelyard.spec.estimate import EstimateRequest
 from tests.unit.given import a_model, a_plan, codes, served
 

@@ -12,8 +12,8 @@ from modelyard.hardware import (
     platform_facts,
     types_with,
 )
+from modelyard.memory.serving import Serving
 from modelyard.planning.placement import place, pod_request
-from modelyard.planning.serving import Serving
 from tests.unit.given import a_model, an_environment, served
 
 INSTANCES = instance_types()

@@ -8,12 +8,12 @@ from typing import Any
 import pytest
 
 from modelyard.hardware import Memory, platform_facts
+from modelyard.memory.serving import Serving
 from modelyard.planning import ModelPlan
 from modelyard.planning.admission import PodRequest
 from modelyard.planning.cost import nodes_for
 from modelyard.planning.placement import Placement, place, pod_request
 from modelyard.planning.rollout import plan_rollout
-from modelyard.planning.serving import Serving
 from modelyard.spec import Environment
 from tests.unit.given import a_model, a_plan, an_environment, served
 

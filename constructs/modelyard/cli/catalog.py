@@ -15,7 +15,7 @@ from modelyard.cli.workspace import EnvironmentsOption, Output, OutputOption, pr
 from modelyard.engines import USUAL, releases
 from modelyard.engines.differences import differences
 from modelyard.hardware import accelerators, instance_types
-from modelyard.planning.weights import checkpoint_size, parameters
+from modelyard.memory.weights import checkpoint_size, parameters
 from modelyard.project import ENVIRONMENTS, use_prices
 from modelyard.secret_values import shown
 

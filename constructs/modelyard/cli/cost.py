@@ -7,9 +7,9 @@ from typing import Any
 
 from modelyard.cli.prices import price_date, prices_origin
 from modelyard.cli.printing import count, dollars
+from modelyard.memory.throughput import Throughput, token_cost
 from modelyard.planning import ModelPlan, Plan
 from modelyard.planning.cost import CapacityCost
-from modelyard.planning.throughput import Throughput, token_cost
 
 
 def plan_cost_json(planned: Plan) -> dict[str, Any]:

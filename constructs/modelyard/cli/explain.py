@@ -21,10 +21,10 @@ from modelyard.cli.printing import (
 )
 from modelyard.cli.workspace import EnvironmentsOption, EnvOption, ModelsOption, Output, OutputOption
 from modelyard.findings import CHECKS, Check, Finding, Severity
+from modelyard.memory.aiconfigurator import estimate_throughput
+from modelyard.memory.throughput import Throughput
 from modelyard.planning import ModelPlan, Plan
-from modelyard.planning.aiconfigurator import estimate_throughput
 from modelyard.planning.quota import quota_needs
-from modelyard.planning.throughput import Throughput
 from modelyard.project import ENVIRONMENTS, MODELS, load_project
 
 _HELP = """Explain a model (memory ledger, placement, rollout, start-up, cost, throughput) or a finding's code.

@@ -30,7 +30,7 @@ from modelyard.cli.workspace import (
 )
 from modelyard.findings import Finding, Severity
 from modelyard.hardware import instance_types
-from modelyard.planning.requests import known_architecture
+from modelyard.memory.loaded_model import known_architecture
 from modelyard.planning.sizing import Size, Sizing, size_model
 from modelyard.project import ENVIRONMENTS, MODELS
 from modelyard.reading import closest

@@ -6,12 +6,12 @@ from dataclasses import dataclass
 
 from modelyard.findings import Finding
 from modelyard.hardware import accelerator_named, accelerators
+from modelyard.memory.loaded_model import known_architecture
+from modelyard.memory.serving import Serving, plan_serving
 from modelyard.planning.admission import PodRequest
 from modelyard.planning.cost import Cost, plan_cost
 from modelyard.planning.packing import PodKind, pod_kind
 from modelyard.planning.placement import Placement, nearest_miss, place, pod_request
-from modelyard.planning.requests import known_architecture
-from modelyard.planning.serving import Serving, plan_serving
 from modelyard.spec.environment import Environment
 from modelyard.spec.model import Model
 

@@ -10,6 +10,8 @@ from functools import lru_cache
 from modelyard.engines import engine
 from modelyard.engines.host import HostLoad
 from modelyard.hardware import InstanceType, Memory, platform_facts, types_with
+from modelyard.memory.serving import Serving
+from modelyard.memory.weights import checkpoint_size
 from modelyard.planning.admission import (
     EPHEMERAL,
     PodRequest,
@@ -20,8 +22,6 @@ from modelyard.planning.admission import (
     shortages,
     uses_local_disks,
 )
-from modelyard.planning.serving import Serving
-from modelyard.planning.weights import checkpoint_size
 from modelyard.spec.environment import Environment
 from modelyard.spec.pool import Pool
 
@@ -109,6 +109,12 @@ def launchable(pool: Pool, region: str) -> list[InstanceType]:
         for i in candidates(pool.accelerator, pool.instance_types)
         if not i.unsupported and region in i.offered_regions
     ]
+
+
+def single_offering(pool: Pool, environment: Environment) -> bool:
+    """Whether the nodes of `pool` are of one type, in one zone, of one capacity type."""
+    offerings = len(launchable(pool, environment.region)) * len(environment.pool_zones(pool))
+    return offerings * len(pool.capacity) == 1
 
 
 def place(request: PodRequest, pool_name: str, environment: Environment) -> Placement:

@@ -8,9 +8,9 @@ from dataclasses import dataclass
 from modelyard.architecture import Architecture
 from modelyard.findings import Finding
 from modelyard.hardware import Accelerator, InstanceType, Memory, accelerators, instance_types, types_with
+from modelyard.memory.serving import Serving, plan_serving
 from modelyard.planning.admission import PoolTerms, default_volume_gib, shortages
 from modelyard.planning.placement import pod_request
-from modelyard.planning.serving import Serving, plan_serving
 from modelyard.spec.model import Model
 
 COUNTS = (1, 2, 4, 8, 16)

@@ -7,12 +7,13 @@ from dataclasses import replace
 from modelyard.engines import engine
 from modelyard.findings import Finding, Severity
 from modelyard.hardware import Accelerator, accelerators, types_with
-from modelyard.planning.capability import number_format_findings
-from modelyard.planning.fit import Fit, fit_findings, longest_length, weights_beyond_budget
-from modelyard.planning.llama_server import cpu_ledger, longest_context, offload_ledger
-from modelyard.planning.memory import MemoryLedger, memory_ledger
-from modelyard.planning.parallelism import Parallelism, split_problem
-from modelyard.planning.requests import engine_for, memory_request
+from modelyard.memory.fit import Fit, fit_findings, longest_length, weights_beyond_budget
+from modelyard.memory.ledger import MemoryLedger, memory_ledger
+from modelyard.memory.llama_server import cpu_ledger, longest_context, offload_ledger
+from modelyard.memory.number_formats import number_format_findings
+from modelyard.memory.parallelism import Parallelism, split_problem
+from modelyard.memory.release_choice import engine_for
+from modelyard.memory.requests import memory_request
 from modelyard.spec.engine import LEAST_MAX_MODEL_LEN
 from modelyard.spec.model import Model
 

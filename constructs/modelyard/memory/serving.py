@@ -8,26 +8,23 @@ from modelyard.architecture import Architecture
 from modelyard.engines import Release, engines
 from modelyard.findings import Finding
 from modelyard.hardware import Accelerator, Memory
-from modelyard.planning.activation import largest_image
-from modelyard.planning.capability import BFLOAT16, engine_findings
-from modelyard.planning.fit import Fit, longest_length
-from modelyard.planning.llama_server import cpu_ledger, longest_context, most_layers, offload_ledger
-from modelyard.planning.memory import MemoryLedger, memory_ledger
-from modelyard.planning.misfits import (
+from modelyard.memory.activation import largest_image
+from modelyard.memory.capability import engine_findings
+from modelyard.memory.fit import Fit, longest_length
+from modelyard.memory.ledger import MemoryLedger, memory_ledger
+from modelyard.memory.llama_server import cpu_ledger, longest_context, most_layers, offload_ledger
+from modelyard.memory.loaded_model import draft_architecture, known_architecture
+from modelyard.memory.misfits import (
     LEAST_LENGTH,
     context_does_not_fit,
     settings_findings,
     weights_do_not_fit,
 )
-from modelyard.planning.parallelism import Parallelism
-from modelyard.planning.requests import (
-    draft_architecture,
-    engine_for,
-    known_architecture,
-    memory_request,
-    with_sustainable_batch,
-)
-from modelyard.planning.topology import Topology, topology
+from modelyard.memory.number_formats import BFLOAT16
+from modelyard.memory.parallelism import Parallelism
+from modelyard.memory.release_choice import engine_for
+from modelyard.memory.requests import memory_request, with_sustainable_batch
+from modelyard.memory.topology import Topology, topology
 from modelyard.spec.engine import LEAST_MAX_MODEL_LEN
 from modelyard.spec.model import Model
 

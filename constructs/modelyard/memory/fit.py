@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from modelyard.findings import Finding, Severity
 from modelyard.hardware import Memory
-from modelyard.planning.memory import MemoryLedger
+from modelyard.memory.ledger import MemoryLedger
 from modelyard.spec.engine import LEAST_MAX_MODEL_LEN
 
 _LEAST_UTILIZATION = 0.3

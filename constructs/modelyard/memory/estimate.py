@@ -16,12 +16,12 @@ from modelyard.hardware import (
     compute_capability,
     unlisted_gpu,
 )
-from modelyard.planning.activation import largest_image
-from modelyard.planning.capability import format_findings
-from modelyard.planning.fit import Fit, fit_findings, longest_length
-from modelyard.planning.llama_server import longest_context, most_layers, offload_ledger
-from modelyard.planning.memory import MemoryLedger, MemoryRequest, memory_ledger
-from modelyard.planning.parallelism import Parallelism, split_problem
+from modelyard.memory.activation import largest_image
+from modelyard.memory.fit import Fit, fit_findings, longest_length
+from modelyard.memory.ledger import MemoryLedger, MemoryRequest, memory_ledger
+from modelyard.memory.llama_server import longest_context, most_layers, offload_ledger
+from modelyard.memory.number_formats import format_findings
+from modelyard.memory.parallelism import Parallelism, split_problem
 from modelyard.spec.estimate import EstimateRequest
 
 
