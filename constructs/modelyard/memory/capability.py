@@ -8,7 +8,7 @@ from modelyard.architecture import Architecture
 from modelyard.engines import Release, engines, newest_release
 from modelyard.findings import Finding
 from modelyard.hardware import Accelerator
-from modelyard.memory.number_formats import number_format_findings
+from modelyard.memory.number_formats import file_format_findings
 from modelyard.spec.model import Model
 
 
@@ -28,7 +28,7 @@ def engine_findings(
                     field=field,
                 )
             )
-    return [*findings, *number_format_findings(model, arch, accelerator, engine)]
+    return [*findings, *file_format_findings(model, arch, accelerator, engine)]
 
 
 def _checkpoint_findings(model: Model, arch: Architecture, engine: Release) -> Iterator[Finding]:

@@ -5,15 +5,16 @@ from __future__ import annotations
 from dataclasses import replace
 
 from modelyard.engines import engine
-from modelyard.findings import Finding, Severity
+from modelyard.findings import Finding
 from modelyard.hardware import Accelerator, accelerators, types_with
-from modelyard.memory.fit import Fit, fit_findings, longest_length, weights_beyond_budget
+from modelyard.memory.fit import Fit, longest_length, utilization_findings, weights_beyond_budget
 from modelyard.memory.ledger import MemoryLedger, memory_ledger
 from modelyard.memory.llama_server import cpu_ledger, longest_context, offload_ledger
-from modelyard.memory.number_formats import number_format_findings
+from modelyard.memory.number_formats import file_format_findings
 from modelyard.memory.parallelism import Parallelism, split_problem
+from modelyard.memory.places import Places
 from modelyard.memory.release_choice import engine_for
-from modelyard.memory.requests import memory_request
+from modelyard.memory.requests import Run
 from modelyard.spec.engine import LEAST_MAX_MODEL_LEN
 from modelyard.spec.model import Model
 
@@ -22,20 +23,6 @@ LEAST_LENGTH = 2048
 
 # Up to the most that a model file may say.
 _HIGHER_UTILIZATIONS = (0.9, 0.92, 0.95)
-
-_FIELDS = {
-    "gpuMemoryUtilization": ("engine", "gpuMemoryUtilization"),
-    "maxNumBatchedTokens": ("engine", "maxNumBatchedTokens"),
-}
-
-
-def settings_findings(model: Model, fit: Fit) -> list[Finding]:
-    """Errors of settings beside length and weights, at the model file's own fields."""
-    return [
-        replace(found, subject=model.name, field=_FIELDS[found.field[0]])
-        for found in fit_findings(fit)
-        if found.field and found.field[0] in _FIELDS and found.level is Severity.ERROR
-    ]
 
 
 def weights_do_not_fit(model: Model, ledger: MemoryLedger, count: int, region: str | None) -> Finding:
@@ -97,11 +84,8 @@ def _utilization(model: Model, ledger: MemoryLedger, wanted: int) -> list[str]:
             continue
         other = memory_ledger(replace(ledger.request, gpu_memory_utilization=share))
         if other.holds(wanted, model.engine.concurrency):
-            return (
-                []
-                if settings_findings(model, Fit(other, wanted, wanted))
-                else [f"gpuMemoryUtilization {share:g}"]
-            )
+            crowded = any(utilization_findings(Fit(other, wanted, wanted), Places.in_file(model)))
+            return [] if crowded else [f"gpuMemoryUtilization {share:g}"]
     return []
 
 
@@ -128,13 +112,11 @@ def _would_fit(model: Model, ledger: MemoryLedger, accelerator: Accelerator, cou
     by_layers = engine(release.engine).memory == "layers"
     if not by_layers and split_problem(arch, Parallelism(count * accelerator.cores)):
         return False
-    if number_format_findings(model, arch, accelerator, release):
+    if file_format_findings(model, arch, accelerator, release):
         return False
+    split = Parallelism(pipeline=count) if by_layers else Parallelism(count * accelerator.cores)
+    asked = Run.of_file(model, arch, accelerator, split, release).at(wanted)
     if by_layers:
-        asked = memory_request(model, arch, accelerator, Parallelism(pipeline=count), release, wanted)
         whole = cpu_ledger(asked) if accelerator.vendor == "cpu" else offload_ledger(asked, -1)
         return longest_context(whole, wanted) >= wanted
-    other = memory_ledger(
-        memory_request(model, arch, accelerator, Parallelism(count * accelerator.cores), release, wanted)
-    )
-    return other.holds(wanted, model.engine.concurrency)
+    return memory_ledger(asked).holds(wanted, model.engine.concurrency)

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import replace
 
 from modelyard.findings import Finding
 from modelyard.memory.fit import Fit, fit_warnings
+from modelyard.memory.places import Places
 from modelyard.planning.checks.proposal import each_plan
 from modelyard.planning.records import ModelPlan
 from modelyard.spec.environment import Environment
@@ -15,10 +15,9 @@ from modelyard.spec.environment import Environment
 @each_plan
 def memory(planned: ModelPlan, environment: Environment) -> Iterator[Finding]:
     """What is uncertain or short though the memory suffices."""
-    model, serving = planned.model, planned.serving
-    for found in fit_warnings(Fit(serving.ledger, serving.max_model_len, serving.max_model_len)):
-        field = ("model",) if found.field == ("model",) else ("engine", "maxModelLen")
-        yield replace(found, subject=model.name, field=field)
+    serving = planned.serving
+    fit = Fit(serving.ledger, serving.max_model_len, serving.max_model_len)
+    return fit_warnings(fit, Places.in_file(planned.model))
 
 
 @each_plan
