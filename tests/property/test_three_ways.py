@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from modelyard.architecture import Architecture, architectures
 from modelyard.findings import Severity
-from modelyard.hardware import accelerators
+from modelyard.hardware import Prices, accelerators
 from modelyard.memory import Estimate, MemoryRequest, Serving, estimate
 from modelyard.planning.sizing import size_model
 from modelyard.spec import Model
@@ -102,7 +102,7 @@ def test_a_size_is_what_a_plan_of_it_would_be(question: tuple[str, str, int, dic
     planned = served(file_of(repository, kind, count, stated))
     sized = {
         (size.serving.accelerator.name, size.serving.count): size.serving
-        for size in size_model(file_of(repository, kind, count, stated), REGION).sizes
+        for size in size_model(file_of(repository, kind, count, stated), Prices(REGION)).sizes
     }
 
     if (kind, count) in sized:

@@ -6,7 +6,7 @@ from dataclasses import replace
 
 from modelyard.engines import engine
 from modelyard.findings import Finding
-from modelyard.hardware import Accelerator, accelerators, types_with
+from modelyard.hardware import Accelerator, Prices, accelerators, types_with
 from modelyard.memory.fit import Fit, longest_length, utilization_findings, weights_beyond_budget
 from modelyard.memory.ledger import MemoryLedger, memory_ledger
 from modelyard.memory.llama_server import cpu_ledger, longest_context, offload_ledger
@@ -25,13 +25,13 @@ LEAST_LENGTH = 2048
 _HIGHER_UTILIZATIONS = (0.9, 0.92, 0.95)
 
 
-def weights_do_not_fit(model: Model, ledger: MemoryLedger, count: int, region: str | None) -> Finding:
+def weights_do_not_fit(model: Model, ledger: MemoryLedger, count: int, prices: Prices | None) -> Finding:
     return Finding(
         "FIT001",
         f"{weights_beyond_budget(ledger)} on {ledger.request.accelerator.name}:{count}",
         "use "
         + " or ".join(
-            _ways_out(model, ledger, count, LEAST_LENGTH, region) or ["a smaller or quantized checkpoint"]
+            _ways_out(model, ledger, count, LEAST_LENGTH, prices) or ["a smaller or quantized checkpoint"]
         ),
         subject=model.name,
         field=("accelerator",),
@@ -39,7 +39,7 @@ def weights_do_not_fit(model: Model, ledger: MemoryLedger, count: int, region: s
 
 
 def context_does_not_fit(
-    model: Model, ledger: MemoryLedger, wanted: int, longest: int, count: int, region: str | None
+    model: Model, ledger: MemoryLedger, wanted: int, longest: int, count: int, prices: Prices | None
 ) -> Finding:
     settings = model.engine
     need = ledger.kv_need(wanted) * settings.concurrency
@@ -50,7 +50,7 @@ def context_does_not_fit(
         half = memory_ledger(replace(ledger.request, kv_cache_dtype="fp8"))
         reach = longest_length(lambda _: half, ledger.request.arch.max_position, at_once=settings.concurrency)
         ways.append(f"kvCacheDtype fp8 (up to {reach})" if reach < wanted else "kvCacheDtype fp8")
-    ways += _ways_out(model, ledger, count, wanted, region)
+    ways += _ways_out(model, ledger, count, wanted, prices)
     return Finding(
         "KV001",
         f"max length {wanted} needs {need} of KV cache{times}, {ledger.kv_cache} left on "
@@ -61,7 +61,9 @@ def context_does_not_fit(
     )
 
 
-def _ways_out(model: Model, ledger: MemoryLedger, count: int, wanted: int, region: str | None) -> list[str]:
+def _ways_out(
+    model: Model, ledger: MemoryLedger, count: int, wanted: int, prices: Prices | None
+) -> list[str]:
     """More of the same accelerator, and the smallest other one, on which `wanted` tokens fit, with their prices."""
     here = ledger.request.accelerator
     others = sorted((a for a in accelerators().values() if a.vendor == here.vendor), key=lambda a: a.usable)
@@ -71,7 +73,7 @@ def _ways_out(model: Model, ledger: MemoryLedger, count: int, wanted: int, regio
     ways = _utilization(model, ledger, wanted) if split else []
     for options in (more, larger):
         found = next(
-            (_offer(a, n, region) for a, n in options if _would_fit(model, ledger, a, n, wanted)), None
+            (_offer(a, n, prices) for a, n in options if _would_fit(model, ledger, a, n, wanted)), None
         )
         ways += [found] if found else []
     return ways
@@ -89,13 +91,13 @@ def _utilization(model: Model, ledger: MemoryLedger, wanted: int) -> list[str]:
     return []
 
 
-def _offer(accelerator: Accelerator, count: int, region: str | None) -> str:
-    """`h100:1`, and the cheapest instance type of `region` that has as many."""
+def _offer(accelerator: Accelerator, count: int, prices: Prices | None) -> str:
+    """`h100:1`, and the cheapest instance type that has as many."""
     name = f"{accelerator.name}:{count}"
     priced = [
         (price, t.name)
         for t in types_with(accelerator.name)
-        if region and t.accelerator_count >= count and (price := t.price(region).usd_per_hour) is not None
+        if prices and t.accelerator_count >= count and (price := prices.of(t).usd_per_hour) is not None
     ]
     if not priced:
         return name

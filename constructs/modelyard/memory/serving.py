@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from modelyard.architecture import Architecture
 from modelyard.engines import Release, engines
 from modelyard.findings import Finding
-from modelyard.hardware import Accelerator, Memory
+from modelyard.hardware import Accelerator, Memory, Prices
 from modelyard.memory.capability import engine_findings
 from modelyard.memory.fit import Fit, batch_findings, longest_length, utilization_findings
 from modelyard.memory.ledger import MemoryLedger, memory_ledger
@@ -62,11 +62,11 @@ def plan_serving(
     model: Model,
     accelerator: Accelerator,
     count: int,
-    region: str | None = None,
+    prices: Prices | None = None,
     known: Architecture | None = None,
 ) -> Serving | list[Finding]:
     """Settings under which `model` fits on `count` of `accelerator`; all reasons together when it does not, with prices
-    of the ways out in `region`. `known` is the architecture of a model that the table does not have."""
+    of the ways out where `prices` are known. `known` is the architecture of a model that the table does not have."""
     arch = known or known_architecture(model)
     engine = engine_for(model, accelerator)
     small = draft_architecture(model)
@@ -94,7 +94,7 @@ def plan_serving(
         return problems
     if by_layers:
         return _fit_by_layers(model, arch, accelerator, count, engine, divided)
-    return _fit(model, arch, accelerator, count, engine, divided, region)
+    return _fit(model, arch, accelerator, count, engine, divided, prices)
 
 
 def _fit(
@@ -104,7 +104,7 @@ def _fit(
     count: int,
     engine: Release,
     divided: Topology,
-    region: str | None,
+    prices: Prices | None,
 ) -> Serving | list[Finding]:
     settings = model.engine
     if found := _beyond_limit(model, arch):
@@ -126,9 +126,9 @@ def _fit(
     fit, places = Fit(ledger, wanted, longest), Places.in_file(model)
     batch = list(batch_findings(fit, places))
     if ledger.kv_cache <= Memory(0) or wanted < LEAST_MAX_MODEL_LEN:
-        return [weights_do_not_fit(model, ledger, count, region), *batch]
+        return [weights_do_not_fit(model, ledger, count, prices), *batch]
     if wanted > longest:
-        return [context_does_not_fit(model, ledger, wanted, longest, count, region), *batch]
+        return [context_does_not_fit(model, ledger, wanted, longest, count, prices), *batch]
     if problems := [*batch, *utilization_findings(fit, places)]:
         return problems
     cc = accelerator.compute_capability

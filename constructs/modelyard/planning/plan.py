@@ -6,6 +6,7 @@ from collections.abc import Iterable
 
 from modelyard.engines import parsers_for
 from modelyard.findings import Finding
+from modelyard.hardware import Prices
 from modelyard.planning.checks import problems
 from modelyard.planning.checks.proposal import Proposal
 from modelyard.planning.choice import Choice, choice_cost
@@ -29,26 +30,37 @@ def plan(
     environment: Environment,
     findings: Iterable[Finding] = (),
     source: Source | None = None,
+    prices: Prices | None = None,
 ) -> Plan:
     """Plan every model of `catalogue`.
 
-    `findings` of the loading are judged with the plan's own; `source` is the environment's file, for positions.
+    `findings` of the loading are judged with the plan's own; `source` is the environment's file, for positions. `prices`
+    are those of the environment's region; default: the shipped ones.
+
+    Raises:
+        ValueError: the prices are those of another region.
     """
-    proposal = _proposal(catalogue, environment)
+    known = prices or Prices(environment.region)
+    if known.region != environment.region:
+        raise ValueError(f"prices of {known.region} for an environment in {environment.region}")
+    proposal = _proposal(catalogue, environment, known)
     found = [*findings, *problems(proposal)]
     placed = [located(finding, catalogue, source) for finding in found]
     open_findings, acknowledged = judge(placed, environment)
-    return Plan(environment, proposal.plans, proposal.quotas, open_findings, acknowledged)
+    return Plan(environment, known, proposal.plans, proposal.quotas, open_findings, acknowledged)
 
 
-def _proposal(catalogue: Catalogue, environment: Environment) -> Proposal:
-    every = workloads(catalogue, environment)
+def _proposal(catalogue: Catalogue, environment: Environment, prices: Prices) -> Proposal:
+    every = workloads(catalogue, environment, prices)
     placed = [(workload, workload.choice) for workload in every if workload.choice]
     occupied = occupancies(
         {workload.name: choice for workload, choice in placed},
         {workload.name: workload.model.replicas.max for workload, _ in placed},
     )
-    found = [_complete(w, choice, environment, occupied[choice.placement.pool_name]) for w, choice in placed]
+    found = [
+        _complete(workload, choice, environment, occupied[choice.placement.pool_name], prices)
+        for workload, choice in placed
+    ]
     plans = tuple(each for each in found if isinstance(each, ModelPlan))
     quotas = quota_needs(
         ((p.placement, p.cost.nodes_ceiling + p.rollout.max_surge * p.serving.nodes) for p in plans),
@@ -57,6 +69,7 @@ def _proposal(catalogue: Catalogue, environment: Environment) -> Proposal:
     return Proposal(
         catalogue=catalogue,
         environment=environment,
+        prices=prices,
         workloads=every,
         occupied=occupied,
         plans=plans,
@@ -66,7 +79,7 @@ def _proposal(catalogue: Catalogue, environment: Environment) -> Proposal:
 
 
 def _complete(
-    workload: Workload, choice: Choice, environment: Environment, occupancy: Occupancy
+    workload: Workload, choice: Choice, environment: Environment, occupancy: Occupancy, prices: Prices
 ) -> ModelPlan | Finding:
     model, serving, pool = workload.model, choice.serving, choice.placement.pool
     surge_limit = occupancy.surge_limits[choice.kind]
@@ -102,7 +115,7 @@ def _complete(
         pod=choice.pod,
         rollout=rollout,
         startup=plan_startup(serving, environment.cache),
-        cost=choice_cost(choice, model, environment),
+        cost=choice_cost(choice, model, environment, prices),
         parsers=parsers_for(serving.arch.model_id, serving.arch.model_type, serving.release.engine),
         role=workload.role,
         token_secret=token if model.model.scheme == "hf" else None,

@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from modelyard.engines import Parsers
 from modelyard.engines.settings import KvRole
 from modelyard.findings import Finding, Severity
+from modelyard.hardware import Prices
 from modelyard.memory.serving import Serving
 from modelyard.memory.throughput import Throughput, roofline
 from modelyard.planning.admission import PodRequest
@@ -80,9 +81,10 @@ class Acknowledged:
 
 @dataclass(frozen=True)
 class Plan:
-    """The plan of one environment; deployable when no finding is an error."""
+    """The plan of one environment, with the prices that it was made with; deployable when no finding is an error."""
 
     environment: Environment
+    prices: Prices
     models: tuple[ModelPlan, ...]
     quotas: tuple[QuotaNeed, ...]
     findings: tuple[Finding, ...]

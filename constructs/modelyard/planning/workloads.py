@@ -7,6 +7,7 @@ from dataclasses import dataclass
 
 from modelyard.engines.settings import KvRole
 from modelyard.findings import Finding
+from modelyard.hardware import Prices
 from modelyard.planning.choice import Choice, choose
 from modelyard.spec.environment import Environment, Override
 from modelyard.spec.governance import OfficeHours
@@ -29,7 +30,7 @@ class Workload:
     refusals: tuple[Finding, ...] = ()
 
 
-def workloads(catalogue: Catalogue, environment: Environment) -> tuple[Workload, ...]:
+def workloads(catalogue: Catalogue, environment: Environment, prices: Prices) -> tuple[Workload, ...]:
     """Every workload of the catalogue's models in `environment`, by name."""
     models = {
         name: _overridden(model, environment.overrides.get(name)) for name, model in catalogue.models.items()
@@ -37,7 +38,7 @@ def workloads(catalogue: Catalogue, environment: Environment) -> tuple[Workload,
     found = []
     for name, model, role in sorted(_parts(models), key=lambda part: part[0]):
         replicas = in_office_hours(model, environment.office_hours)
-        chosen = choose(replicas, environment)
+        chosen = choose(replicas, environment, prices)
         if isinstance(chosen, Choice):
             found.append(Workload(name, replicas, role, chosen))
         else:

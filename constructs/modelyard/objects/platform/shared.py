@@ -30,7 +30,7 @@ def platform(plan: Plan) -> Iterator[Manifest]:
         yield from general_pool(environment)
     for name, pool in environment.pools.items():
         yield from accelerator_pool(name=name, pool=pool, environment=environment)
-    yield from price_overlays(environment)
+    yield from price_overlays(environment, plan.prices)
     kinds = [pool.accelerator for pool in environment.pools.values()]
     for name, team in environment.teams.items():
         yield from team_namespace(

@@ -124,8 +124,8 @@ def priceless_types(proposal: Proposal) -> Iterator[Finding]:
     """Types that Karpenter will not launch, for want of a price."""
     environment = proposal.environment
     for name, pool, usable in _usable(environment):
-        priced = priced_by(pool, environment)
-        priceless = [i.name for i in usable if unpriced(i, environment.region) and i.name not in priced]
+        priced = priced_by(pool, environment, proposal.prices)
+        priceless = [i.name for i in usable if unpriced(i, proposal.prices) and i.name not in priced]
         if priceless and "reserved" not in pool.capacity:
             yield Finding(
                 "CAP006",
@@ -142,7 +142,7 @@ def contradicting_prices(proposal: Proposal) -> Iterator[Finding]:
     environment = proposal.environment
     stated: dict[str, tuple[str, float]] = {}
     for name, pool in environment.pools.items():
-        for instance_type in priced_by(pool, environment):
+        for instance_type in priced_by(pool, environment, proposal.prices):
             price = pool.prices[instance_type]["on-demand"]
             first, known = stated.setdefault(instance_type, (name, price))
             if known != price:

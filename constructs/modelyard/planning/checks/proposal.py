@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from functools import wraps
 
 from modelyard.findings import Finding
+from modelyard.hardware import Prices
 from modelyard.planning.occupancy import Occupancy
 from modelyard.planning.quota import QuotaNeed
 from modelyard.planning.records import ModelPlan
@@ -25,6 +26,7 @@ class Proposal:
 
     catalogue: Catalogue
     environment: Environment
+    prices: Prices
     workloads: tuple[Workload, ...]
     occupied: Mapping[str, Occupancy]
     plans: tuple[ModelPlan, ...]
