@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from modelyard.findings import Finding, Location
-from modelyard.hardware.prices import prices_path, put_in_force, read_prices
+from modelyard.hardware.prices import Prices, prices_path, read_prices
 from modelyard.planning import Plan, plan
 from modelyard.reading import PRICES, read_file
 from modelyard.secret_values import shown
@@ -30,12 +30,14 @@ class Project:
     environment: Environment | None
     findings: tuple[Finding, ...]
     source: Source | None = None
+    prices: Prices | None = None
+    """Those of the environment's region; None: the shipped ones."""
 
     def plan(self) -> Plan | None:
         """The plan; None when the environment cannot be read."""
         if self.environment is None:
             return None
-        return plan(self.catalogue, self.environment, self.findings, self.source)
+        return plan(self.catalogue, self.environment, self.findings, self.source, self.prices)
 
     def located(self, findings: Iterable[Finding]) -> list[Finding]:
         """`findings` with the lines of the models' files that they are about."""
@@ -57,9 +59,12 @@ def open_environment(
     if isinstance(path, Finding):
         return Project(catalogue, None, (*findings, path))
     environment, source, problems = load_environment(path)
-    if environment is not None and (wrong := use_prices(environments, environment.region)):
-        return Project(catalogue, None, (*findings, *problems, wrong), source)
-    return Project(catalogue, environment, (*findings, *problems), source)
+    if environment is None:
+        return Project(catalogue, None, (*findings, *problems), source)
+    prices = region_prices(environments, environment.region)
+    if isinstance(prices, Finding):
+        return Project(catalogue, None, (*findings, *problems, prices), source)
+    return Project(catalogue, environment, (*findings, *problems), source, prices)
 
 
 def environment_path(folder: Path, name: str) -> Path | Finding:
@@ -84,17 +89,16 @@ def environment_path(folder: Path, name: str) -> Path | Finding:
     )
 
 
-def use_prices(environments: Path, region: str) -> Finding | None:
-    """Put the prices of `region` in force that lie beside the environments; the finding where they cannot be read."""
+def region_prices(environments: Path, region: str) -> Prices | Finding:
+    """The prices of `region`: the shipped ones, and before them those that lie beside the environments."""
     path = prices_path(environments, region)
-    put_in_force(region, None)
     if not path.exists():
-        return None
+        return Prices(region)
     text = read_file(path, PRICES)
     if isinstance(text, Finding):
         return text
     try:
-        put_in_force(region, read_prices(text, region))
+        return Prices(region, read_prices(text, region))
     except ValueError as problem:
         return Finding(
             "SPEC003",
@@ -102,4 +106,3 @@ def use_prices(environments: Path, region: str) -> Finding | None:
             f"write it anew: modelyard catalog refresh --region {region}; or delete it, and the shipped prices count",
             Location(str(path)),
         )
-    return None

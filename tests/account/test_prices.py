@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 import random
 import sys
-from collections.abc import Iterator
 from datetime import UTC, datetime, timedelta, tzinfo
 from pathlib import Path
 from typing import Any
@@ -15,7 +14,8 @@ import pytest
 from modelyard.cli import prices
 from modelyard.cli.main import main
 from modelyard.hardware import instance_types
-from modelyard.hardware.prices import prices_in_force, put_in_force, read_prices
+from modelyard.hardware.prices import Prices, RegionPrices, prices_path, read_prices
+from modelyard.project import region_prices
 from tests.account.conftest import REGION, Project
 from tests.account.fake_account import Error, FakeAccount, denied
 from tests.unit.interruption import HOWS, How, moments, stopped
@@ -37,12 +37,10 @@ def _the_clock_stands(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(prices, "datetime", Standing)
 
 
-@pytest.fixture(autouse=True)
-def _shipped() -> Iterator[None]:
-    """Prices in force are of the process: each test begins and ends with the shipped ones."""
-    put_in_force(REGION, None)
-    yield
-    put_in_force(REGION, None)
+def asked(project: Project) -> RegionPrices:
+    """What a refresh wrote."""
+    text = prices_path(project.folder / "environments", REGION).read_text(encoding="utf-8")
+    return read_prices(text, REGION)
 
 
 def product(price: str, **attributes: str) -> str:
@@ -144,9 +142,13 @@ def test_the_shipped_table_is_not_touched_and_answers_for_the_rest(project: Proj
     project.run("catalog", "refresh", "--region", REGION)
 
     assert {file: file.read_bytes() for file in shipped.iterdir()} == before
-    assert instance_types()["p5.48xlarge"].price(REGION).source == f"price-list {TODAY}"
-    assert instance_types()["g6.xlarge"].price(REGION).source != f"price-list {TODAY}"
-    assert instance_types()["p5.48xlarge"].price("us-east-1").usd_per_hour == 55.04
+    known = region_prices(project.folder / "environments", REGION)
+    assert isinstance(known, Prices)
+    assert known.of(instance_types()["p5.48xlarge"]).source == f"price-list {TODAY}"
+    assert known.of(instance_types()["g6.xlarge"]).source != f"price-list {TODAY}"
+    elsewhere = region_prices(project.folder / "environments", "us-east-1")
+    assert isinstance(elsewhere, Prices)
+    assert elsewhere.of(instance_types()["p5.48xlarge"]).usd_per_hour == 55.04
 
 
 @pytest.mark.parametrize(
@@ -207,9 +209,7 @@ class TestThePriceList:
 
         project.run("catalog", "refresh", "--region", REGION)
 
-        asked = prices_in_force(REGION)
-        assert asked is not None
-        assert asked.on_demand.get("p5.48xlarge") == price
+        assert asked(project).on_demand.get("p5.48xlarge") == price
 
     def test_it_is_asked_where_it_has_an_endpoint(self, project: Project, fake: FakeAccount) -> None:
         places = []

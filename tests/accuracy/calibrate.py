@@ -14,9 +14,9 @@ from statistics import median
 
 from modelyard.engines import MemoryFacts
 from modelyard.engines.memory import regime
-from modelyard.planning.activation import peak_activation
-from modelyard.planning.estimate import estimate
-from modelyard.planning.memory import HOPPER, MemoryLedger
+from modelyard.memory.activation import peak_activation
+from modelyard.memory.estimate import estimate
+from modelyard.memory.ledger import HOPPER, MemoryLedger
 from modelyard.spec.estimate import EstimateRequest
 from tests.accuracy.measurements import Measurement
 

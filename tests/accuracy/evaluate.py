@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from statistics import median
 
-from modelyard.planning.estimate import Estimate, estimate
+from modelyard.memory.estimate import Estimate, estimate
 from modelyard.spec.estimate import EstimateRequest
 from tests.accuracy.calibrate import adjusted, calibration
 from tests.accuracy.measurements import FAILED, STARTED, Measurement, measurements

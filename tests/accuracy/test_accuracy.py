@@ -9,7 +9,7 @@ import pytest
 
 from modelyard.engines import memory_facts
 from modelyard.hardware import Memory
-from modelyard.planning.memory import memory_ledger
+from modelyard.memory.ledger import memory_ledger
 from tests.accuracy.calibrate import calibration
 from tests.accuracy.evaluate import REQUIRED, Answer, answers, held_out, report
 from tests.accuracy.measurements import measurements

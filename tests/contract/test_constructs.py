@@ -12,7 +12,6 @@ from modelyard.objects.manifest import Manifest
 from modelyard.objects.serving.weights import fetched_sources
 from modelyard.objects.yaml_text import to_yaml
 from modelyard.planning import ModelPlan, Plan
-from modelyard.planning.team_checks import rollout_room
 from modelyard.project import load_project
 from tests.contract.conftest import folders_of
 
@@ -96,7 +95,7 @@ def test_what_models_share_gives_rendered_objects(
                 team=name,
                 pools=kinds,
                 granted=team.accelerators,
-                rollouts=rollout_room(planned.models, name),
+                rollouts=planned.rollout_room(name),
             )
     made = texts(objects_of(chart))
     assert made <= texts(rendered["platform"])

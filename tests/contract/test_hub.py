@@ -13,7 +13,7 @@ from typing import Any
 import pytest
 
 from modelyard.architecture import architectures
-from modelyard.planning.weights import parameters
+from modelyard.memory.weights import parameters
 from tests.contract.local_hub import LocalHub, serving
 
 KNOWN = "Qwen/Qwen3-0.6B"

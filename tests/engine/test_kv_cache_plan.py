@@ -13,8 +13,8 @@ import pytest
 from modelyard.architecture import Architecture, architectures, read_config
 from modelyard.engines import CacheRules
 from modelyard.hardware import Memory
-from modelyard.planning.kv_cache import CacheLayout, cache_layout
-from modelyard.planning.parallelism import Parallelism
+from modelyard.memory.kv_cache import CacheLayout, cache_layout
+from modelyard.memory.parallelism import Parallelism
 from tests.engine.installed import PYTHON, ROOT, require
 from tests.engine.small_models import TEXT, Config
 

@@ -35,8 +35,8 @@ from modelyard.localcloud.entries import UnreadableJournal
 from modelyard.localcloud.entries import read as read_journal
 from modelyard.localcloud.lifecycle import ServerFailed, _recorded
 from modelyard.manifests.definitions import UnreadableDefinitions, complaints, read_definitions
+from modelyard.memory.estimate import estimate
 from modelyard.planning import plan
-from modelyard.planning.estimate import estimate
 from modelyard.reading import parse_json
 from modelyard.secret_values import mask, random_values, settings
 from modelyard.spec import Catalogue, Environment, Model, load_environment, load_model, load_pipeline

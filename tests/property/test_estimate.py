@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 from modelyard.architecture import UnreadableConfig, architectures, read_config
 from modelyard.cli.answers import answer, answer_line
 from modelyard.hardware import accelerators
-from modelyard.planning.estimate import estimate
+from modelyard.memory.estimate import estimate
 from modelyard.spec.question import read_question, read_questions
 from tests.unit.given import ANSWER_KEYS as KEYS
 

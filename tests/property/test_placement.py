@@ -15,10 +15,10 @@ from modelyard.architecture import architectures
 from modelyard.findings import Severity
 from modelyard.hardware import accelerators, types_with
 from modelyard.hardware.tables import yaml_table
+from modelyard.memory.serving import Serving
 from modelyard.planning import ModelPlan, Plan
 from modelyard.planning.admission import PodRequest, root_volume_gib
 from modelyard.planning.placement import pod_request
-from modelyard.planning.serving import Serving
 from modelyard.spec import Environment, Model
 from modelyard.spec.pool import Pool
 from tests.property.cluster import Cluster, Deployment, NodeType

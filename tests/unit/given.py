@@ -9,9 +9,9 @@ from types import MappingProxyType
 from typing import Any
 
 from modelyard.findings import Finding
-from modelyard.hardware import accelerators
+from modelyard.hardware import Prices, accelerators
+from modelyard.memory.serving import Serving, plan_serving
 from modelyard.planning import Plan, plan
-from modelyard.planning.serving import Serving, plan_serving
 from modelyard.spec import Catalogue, Environment, Model
 from modelyard.spec.yaml_source import read_yaml
 
@@ -63,9 +63,9 @@ def an_environment(**changes: Any) -> Environment:
     return Environment.model_validate(lines | changes)
 
 
-def a_plan(*models: Model, environment: Environment | None = None) -> Plan:
+def a_plan(*models: Model, environment: Environment | None = None, prices: Prices | None = None) -> Plan:
     catalogue = Catalogue(MappingProxyType({model.name: model for model in models}))
-    return plan(catalogue, environment or an_environment())
+    return plan(catalogue, environment or an_environment(), prices=prices)
 
 
 def served(model: Model) -> Serving | list[Finding]:

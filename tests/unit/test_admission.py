@@ -7,11 +7,11 @@ from typing import Any
 
 import pytest
 
-from modelyard.hardware import Memory, accelerators, instance_types, types_with
+from modelyard.hardware import Memory, Prices, accelerators, instance_types, types_with
 from modelyard.hardware.zones import offering_zones, region_zones, surely_offered
+from modelyard.memory.serving import Serving
 from modelyard.planning.admission import PodRequest
 from modelyard.planning.placement import Placement, nearest_miss, place, pod_request
-from modelyard.planning.serving import Serving
 from tests.unit.given import REGION, a_model, a_plan, an_environment, served
 
 RESERVED = {"capacity": ["reserved"], "reservations": ["cr-0123456789abcdef0"]}
@@ -25,7 +25,7 @@ def a_request(**changes: Any) -> PodRequest:
 
 def in_pool(accelerator: str, pool: dict[str, Any] | None = None, **request: Any) -> Placement:
     pools = {"only": {"accelerator": accelerator, "limit": 64} | (pool or {})}
-    return place(a_request(**request), "only", an_environment(pools=pools))
+    return place(a_request(**request), "only", an_environment(pools=pools), Prices(REGION))
 
 
 def nearest(placement: Placement) -> tuple[str, str]:

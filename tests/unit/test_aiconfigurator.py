@@ -9,10 +9,10 @@ import pytest
 from modelyard.architecture import architectures
 from modelyard.hardware import accelerators
 from modelyard.hardware.tables import yaml_table
-from modelyard.planning import aiconfigurator
-from modelyard.planning.aiconfigurator import estimate_throughput, measured
-from modelyard.planning.serving import Serving
-from modelyard.planning.throughput import Throughput, roofline
+from modelyard.memory import aiconfigurator
+from modelyard.memory.aiconfigurator import estimate_throughput, measured
+from modelyard.memory.serving import Serving
+from modelyard.memory.throughput import Throughput, roofline
 from tests.unit.given import a_model, served
 
 installed = pytest.mark.skipif(

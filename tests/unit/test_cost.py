@@ -10,10 +10,12 @@ from hypothesis import given
 from hypothesis import strategies as st
 from pydantic import ValidationError
 
+from modelyard.hardware import Prices
+from modelyard.hardware.prices import RegionPrices
 from modelyard.planning import ModelPlan, Plan
 from modelyard.planning.cost import packed_nodes
 from modelyard.spec import Environment
-from tests.unit.given import Modelyard, a_model, a_plan, an_environment
+from tests.unit.given import REGION, Modelyard, a_model, a_plan, an_environment
 
 RESERVATION = "cr-0123456789abcdef0"
 RESERVED = {"capacity": ["reserved"], "reservations": [RESERVATION]}
@@ -244,3 +246,44 @@ def test_the_numbers_are_all_in_the_data(modelyard: Modelyard) -> None:
     assert model["throughput"]["isUpperBound"] == (model["throughput"]["source"] == "roofline")
     for number in ("outputTokensPerSecond", "usdPerMillionOutputTokens", "usdPerMillionTokens"):
         assert model["throughput"][number] > 0
+
+
+def asked(**on_demand: float) -> Prices:
+    """Prices of the region with those by instance type, `_` for the dot, asked of AWS today."""
+    by_type = {name.replace("_", "."): price for name, price in on_demand.items()}
+    return Prices(REGION, RegionPrices(REGION, "2026-11-22", {}, by_type, {}))
+
+
+def test_plans_are_made_with_the_prices_that_they_are_given_whatever_was_planned_before() -> None:
+    """Placements are remembered by what decides them, prices among it."""
+    environment = lab(instanceTypes=["g6e.xlarge", "g6e.2xlarge"])
+    books = [None, asked(g6e_xlarge=9.0, g6e_2xlarge=0.5), None, asked(g6e_xlarge=0.25), Prices(REGION)]
+
+    plans = [a_plan(a_model(), environment=environment, prices=book) for book in books]
+
+    shipped, dear, again, cheap, same = [made.models[0] for made in plans]
+    assert [made.placement.cheapest.name for made in (shipped, dear, cheap)] == [
+        "g6e.xlarge",
+        "g6e.2xlarge",
+        "g6e.xlarge",
+    ]
+    assert (dear.cost.floor, cheap.cost.floor) == (1.0, 0.5)
+    assert shipped == again == same
+    assert plans[1].prices == books[1]
+
+
+def test_an_asked_price_makes_a_type_launchable_in_that_plan_alone() -> None:
+    pool = {"accelerator": "h200", "instanceTypes": ["p5e.48xlarge"], "limit": 8}
+    environment = an_environment(region="us-east-2", pools={"p5e": pool})
+    model = a_model(accelerator="h200")
+
+    priceless = a_plan(model, environment=environment)
+    priced = a_plan(model, environment=environment, prices=asked(p5e_48xlarge=60.0))
+
+    assert priceless.models == ()
+    assert [made.placement.cheapest.name for made in priced.models] == ["p5e.48xlarge"]
+
+
+def test_prices_of_another_region_are_no_prices_of_the_environment() -> None:
+    with pytest.raises(ValueError, match="prices of us-east-1 for an environment in us-east-2"):
+        a_plan(a_model(), prices=Prices("us-east-1"))

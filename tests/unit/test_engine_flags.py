@@ -22,7 +22,7 @@ from modelyard.engines import (
     server_env,
 )
 from modelyard.hardware import accelerators
-from modelyard.planning.capability import engine_findings
+from modelyard.memory.capability import engine_findings
 from modelyard.spec import Model
 from tests.unit.given import a_model, a_plan, codes
 

@@ -15,7 +15,7 @@ from rich.console import Console
 from modelyard.architecture import architectures
 from modelyard.cli.answers import answer, answer_json
 from modelyard.cli.ledger_bar import ledger_bar, ledger_json, ledger_parts
-from modelyard.planning.estimate import estimate
+from modelyard.memory.estimate import estimate
 from modelyard.spec.estimate import EstimateRequest
 from modelyard.spec.question import LONGEST_LINE, read_question, read_questions
 from tests.unit.given import ANSWER_KEYS as KEYS

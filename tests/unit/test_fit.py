@@ -4,16 +4,20 @@ from __future__ import annotations
 
 import re
 from dataclasses import replace
+from pathlib import Path
 from typing import Any
 
 import pytest
 
-from modelyard.findings import Severity
-from modelyard.planning.estimate import Estimate, estimate
-from modelyard.planning.fit import Fit, fit_findings
-from modelyard.planning.serving import Serving
+from modelyard.findings import Finding, Severity
+from modelyard.memory.estimate import Estimate, estimate
+from modelyard.memory.fit import Fit, fit_findings
+from modelyard.memory.places import Places
+from modelyard.memory.serving import Serving
+from modelyard.planning import plan
+from modelyard.spec import load_catalogue
 from modelyard.spec.estimate import EstimateRequest
-from tests.unit.given import a_model, a_plan, codes, served
+from tests.unit.given import a_model, a_plan, an_environment, codes, served
 
 
 def answer(**question: Any) -> Estimate:
@@ -25,6 +29,12 @@ def answer(**question: Any) -> Estimate:
 def fitting(**changes: Any) -> Serving:
     found = served(a_model(**changes))
     assert isinstance(found, Serving), found
+    return found
+
+
+def unserved(**changes: Any) -> list[Finding]:
+    found = served(a_model(**changes))
+    assert isinstance(found, list), found
     return found
 
 
@@ -49,6 +59,57 @@ def test_a_batch_has_room_for_its_sequences() -> None:
     assert not found.fits
 
 
+def test_a_file_that_states_too_many_sequences_is_refused_at_their_line(tmp_path: Path) -> None:
+    (tmp_path / "qwen.yaml").write_text(
+        "model: hf://Qwen/Qwen3-32B-FP8\naccelerator: l40s\nreplicas: 2\nengine:\n"
+        "  maxNumBatchedTokens: 256\n  maxNumSeqs: 512\n  maxModelLen: 8192\n",
+        encoding="utf-8",
+    )
+
+    catalogue, problems = load_catalogue(tmp_path)
+    [found] = [f for f in plan(catalogue, an_environment(), problems).findings if f.code == "BATCH001"]
+
+    assert found.location is not None
+    assert (Path(found.location.file).name, found.location.line) == ("qwen.yaml", 6)
+    assert found.field == ("engine", "maxNumSeqs")
+    assert found.message == "maxNumBatchedTokens 256 is below maxNumSeqs 512"
+    assert found.fix == "use maxNumSeqs 256 or less, or maxNumBatchedTokens 512 or more"
+
+
+def test_stated_sequences_beyond_the_default_batch_are_refused_as_well() -> None:
+    assert codes(unserved(engine={"maxNumSeqs": 4096, "maxModelLen": 8192})) == ["BATCH001"]
+
+
+def test_default_sequences_are_lowered_to_a_stated_batch() -> None:
+    found = fitting(accelerator="h200", model="hf://Qwen/Qwen3-0.6B", engine={"maxNumBatchedTokens": 300})
+
+    assert (found.max_num_seqs, found.max_num_batched_tokens) == (300, 300)
+
+
+def test_a_batch_that_contradicts_itself_is_told_beside_what_does_not_fit() -> None:
+    crowded = {"maxNumSeqs": 512, "maxNumBatchedTokens": 256}
+
+    assert codes(unserved(model="hf://Qwen/Qwen2.5-72B-Instruct", engine=crowded)) == ["FIT001", "BATCH001"]
+
+
+@pytest.mark.parametrize("stated", [{}, {"maxModelLen": 512}, {"maxNumBatchedTokens": 512}])
+def test_a_text_that_is_read_at_once_fits_into_a_batch(stated: dict[str, int]) -> None:
+    found = fitting(model="hf://BAAI/bge-m3", task="embed", engine=stated)
+
+    assert found.max_model_len <= found.max_num_batched_tokens
+    assert found.max_model_len == stated.get("maxModelLen", stated.get("maxNumBatchedTokens", 8192))
+    assert found.longest >= found.max_model_len
+
+
+def test_a_stated_batch_below_a_text_that_is_read_at_once_is_refused_and_never_raised() -> None:
+    stated = {"maxModelLen": 1024, "maxNumBatchedTokens": 512}
+
+    assert codes(unserved(model="hf://BAAI/bge-m3", task="embed", engine=stated)) == ["BATCH001"]
+    asked = answer(model="BAAI/bge-m3", accelerator="l40s", **stated)
+    assert "BATCH001" in codes(asked.findings)
+    assert asked.longest == 512
+
+
 def test_an_image_longer_than_the_prompt_is_a_warning() -> None:
     short = answer(model="Qwen/Qwen3-VL-8B-Instruct", maxModelLen=8192)
     long = answer(model="Qwen/Qwen3-VL-8B-Instruct", maxModelLen=32768)
@@ -61,9 +122,10 @@ def test_an_image_longer_than_the_prompt_is_a_warning() -> None:
 def test_no_image_is_too_long_where_none_is_allowed() -> None:
     found = answer(model="Qwen/Qwen3-VL-8B-Instruct", maxModelLen=8192)
     assert found.ledger is not None
-    request = replace(found.ledger.request, image_limit=0)
+    ledger = replace(found.ledger, request=replace(found.ledger.request, image_limit=0))
+    fit = Fit(ledger, 8192, 8192)
 
-    assert "IMG001" not in codes(fit_findings(Fit(replace(found.ledger, request=request), 8192, 8192)))
+    assert "IMG001" not in codes(fit_findings(fit, Places.in_question(found.request)))
 
 
 def test_a_family_without_measurements_is_said_to_be_one() -> None:

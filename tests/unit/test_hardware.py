@@ -6,15 +6,16 @@ import pytest
 
 from modelyard.hardware import (
     Memory,
+    Prices,
     accelerator_called,
     accelerators,
     instance_types,
     platform_facts,
     types_with,
 )
+from modelyard.memory.serving import Serving
 from modelyard.planning.placement import place, pod_request
-from modelyard.planning.serving import Serving
-from tests.unit.given import a_model, an_environment, served
+from tests.unit.given import REGION, a_model, an_environment, served
 
 INSTANCES = instance_types()
 
@@ -63,7 +64,7 @@ def test_a_pool_that_names_an_unsupported_type_does_not_get_it() -> None:
     serving = served(a_model(model="hf://Qwen/Qwen3-4B", accelerator="rtx-pro-4500"))
     assert isinstance(serving, Serving)
 
-    placement = place(pod_request(serving), "g7", an_environment(pools=pools))
+    placement = place(pod_request(serving), "g7", an_environment(pools=pools), Prices(REGION))
 
     assert placement.instance_types == ()
     assert "driver 595" in placement.rejections[0].reason
@@ -91,13 +92,13 @@ def test_less_memory_is_usable_than_advertised(name: str) -> None:
 def test_some_types_have_no_public_price(name: str) -> None:
     instance = INSTANCES[name]
 
-    prices = [instance.price(region) for region in instance.offered_regions]
+    prices = [instance.shipped_price(region) for region in instance.offered_regions]
 
     assert {price.usd_per_hour for price in prices} == {None}
 
 
 def test_a_type_that_a_region_lacks_has_no_price_there() -> None:
-    price = INSTANCES["trn2.48xlarge"].price("eu-west-1")
+    price = INSTANCES["trn2.48xlarge"].shipped_price("eu-west-1")
 
     assert (price.usd_per_hour, price.source) == (None, "not-offered")
 
@@ -111,7 +112,7 @@ def test_an_instance_type_is_complete(name: str) -> None:
     instance = INSTANCES[name]
 
     for region in instance.offered_regions:
-        price = instance.price(region)
+        price = instance.shipped_price(region)
         assert (price.source in SOURCES) == (price.usd_per_hour is not None)
         assert price.usd_per_hour is None or price.usd_per_hour > 0
     quota = platform_facts().quota(instance.family)

@@ -13,10 +13,10 @@ from modelyard.architecture.modules import draft_modules
 from modelyard.architecture.quantization import UnknownQuantization, read_quantization
 from modelyard.engines import memory_facts_for, newest_release
 from modelyard.hardware import Memory, accelerators
-from modelyard.planning.fit import longest_length
-from modelyard.planning.memory import MemoryLedger, MemoryRequest, memory_ledger
-from modelyard.planning.parallelism import Parallelism
-from modelyard.planning.weights import parameters, weights_per_accelerator
+from modelyard.memory.fit import longest_length
+from modelyard.memory.ledger import MemoryLedger, MemoryRequest, memory_ledger
+from modelyard.memory.parallelism import Parallelism
+from modelyard.memory.weights import parameters, weights_per_accelerator
 
 MODELS = architectures()
 VLLM = newest_release("vllm").memory

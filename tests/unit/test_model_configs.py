@@ -9,7 +9,7 @@ import pytest
 
 from modelyard.architecture import architectures
 from modelyard.findings import Finding
-from modelyard.planning.requests import known_architecture
+from modelyard.memory.loaded_model import known_architecture
 from modelyard.spec.loading import load_model
 
 FILE = "model: {uri: efs://acme/assistant, config: acme.json}\naccelerator: l40s\nreplicas: 2\n"

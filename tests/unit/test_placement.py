@@ -7,13 +7,13 @@ from typing import Any
 
 import pytest
 
-from modelyard.hardware import Memory, platform_facts
+from modelyard.hardware import Memory, Prices, platform_facts
+from modelyard.memory.serving import Serving
 from modelyard.planning import ModelPlan
 from modelyard.planning.admission import PodRequest
 from modelyard.planning.cost import nodes_for
 from modelyard.planning.placement import Placement, place, pod_request
 from modelyard.planning.rollout import plan_rollout
-from modelyard.planning.serving import Serving
 from modelyard.spec import Environment
 from tests.unit.given import a_model, a_plan, an_environment, served
 
@@ -30,7 +30,8 @@ def a_pool(**changes: Any) -> Environment:
 
 
 def placed(environment: Environment | None = None, **changes: Any) -> Placement:
-    return place(a_request(**changes), "gpu", environment or a_pool())
+    chosen = environment or a_pool()
+    return place(a_request(**changes), "gpu", chosen, Prices(chosen.region))
 
 
 def planned(environment: Environment | None = None, **changes: Any) -> ModelPlan:
@@ -57,7 +58,7 @@ def test_two_gpus_take_a_node_of_four() -> None:
 
 
 def test_prices_decide_among_types_that_admit() -> None:
-    prices = [t.price("us-east-2").usd_per_hour or 0 for t in placed().instance_types]
+    prices = [t.shipped_price("us-east-2").usd_per_hour or 0 for t in placed().instance_types]
 
     assert prices == sorted(prices)
 

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from modelyard.planning.estimate import Estimate, estimate
+from modelyard.memory.estimate import Estimate, estimate
 from modelyard.spec.estimate import EstimateRequest
 
 RECOMMENDED = {

@@ -12,8 +12,8 @@ import pytest
 from modelyard.architecture import architectures
 from modelyard.findings import Finding
 from modelyard.hardware import Memory, accelerators
-from modelyard.planning.parallelism import Parallelism, allowed_splits, split_problem
-from modelyard.planning.serving import Serving
+from modelyard.memory.parallelism import Parallelism, allowed_splits, split_problem
+from modelyard.memory.serving import Serving
 from modelyard.spec import Model, load_model
 from tests.unit.given import a_model, served
 

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from modelyard.architecture import architectures
-from modelyard.hardware import accelerators, instance_types
+from modelyard.hardware import Prices, accelerators, instance_types
 from modelyard.planning.sizing import Sizing, size_model
 from tests.unit.given import REGION, Modelyard, a_model, a_plan, an_environment
 
@@ -17,7 +17,7 @@ LLAMA = "meta-llama/Llama-3.3-70B-Instruct"
 
 
 def sized(**changes: Any) -> Sizing:
-    return size_model(a_model(**changes), REGION)
+    return size_model(a_model(**changes), Prices(REGION))
 
 
 def documents(modelyard: Modelyard, *args: str) -> dict[str, Any]:
@@ -50,7 +50,7 @@ def test_a_share_of_an_instance_costs_its_share() -> None:
 
     assert two.instance is not None
     assert two.instance.name == "p5.48xlarge"
-    assert two.instance_price == two.instance.price(REGION).usd_per_hour
+    assert two.instance_price == two.instance.shipped_price(REGION).usd_per_hour
     assert two.instance_price is not None
     assert two.share_price == pytest.approx(two.instance_price / 2)
 
@@ -85,7 +85,7 @@ def test_the_plan_finds_what_size_promises() -> None:
 
 def test_an_instance_admits_the_pod_and_is_sold_in_the_region() -> None:
     for region in ("us-east-1", "eu-central-1"):
-        for size in size_model(a_model(), region).sizes:
+        for size in size_model(a_model(), Prices(region)).sizes:
             if size.instance is not None:
                 assert region in size.instance.offered_regions
                 assert size.instance.accelerator_count >= size.serving.count
@@ -139,7 +139,7 @@ def test_the_region_decides_prices(modelyard: Modelyard) -> None:
     assert far["options"] != usual["options"]
     for option in far["options"]:
         if option["instanceUsdPerHour"] is not None:
-            price = instance_types()[option["instanceType"]].price("eu-central-1")
+            price = instance_types()[option["instanceType"]].shipped_price("eu-central-1")
             assert option["instanceUsdPerHour"] == price.usd_per_hour
 
 

@@ -11,9 +11,9 @@ from hypothesis import strategies as st
 from modelyard.architecture import Format, Quantization, architectures
 from modelyard.architecture.quantization import FormatName
 from modelyard.hardware import accelerators
-from modelyard.planning.active_weights import ActiveWeights, active_weights, share_of_experts
-from modelyard.planning.serving import Serving
-from modelyard.planning.throughput import (
+from modelyard.memory.active_weights import ActiveWeights, active_weights, share_of_experts
+from modelyard.memory.serving import Serving
+from modelyard.memory.throughput import (
     Throughput,
     Workload,
     bound,

@@ -10,7 +10,7 @@ import pytest
 
 from modelyard.architecture import UnreadableConfig, architectures, read_config
 from modelyard.hardware import Memory
-from modelyard.planning.weights import checkpoint_size
+from modelyard.memory.weights import checkpoint_size
 
 DENSE = "Qwen/Qwen3-8B"
 WRONG: list[Any] = [0, -1, 10**12, 1.5, math.nan, math.inf, "4096", [], ["x"], [None], {}, True]

@@ -13,8 +13,8 @@ from rich.text import Text
 from modelyard.cli.ledger_bar import has_colours, ledger_bar, ledger_parts, terminal_bar_width
 from modelyard.findings import Finding
 from modelyard.hardware import Memory
-from modelyard.planning.estimate import Estimate, estimate
-from modelyard.planning.memory import MemoryLedger
+from modelyard.memory.estimate import Estimate, estimate
+from modelyard.memory.ledger import MemoryLedger
 from modelyard.spec.question import Question
 
 

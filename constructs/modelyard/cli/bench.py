@@ -35,7 +35,7 @@ from modelyard.clients.load import Workload
 from modelyard.clients.measurement import METRICS, BenchResult, Level, Objective
 from modelyard.clients.promises import bounds, expectations
 from modelyard.findings import Finding
-from modelyard.planning.throughput import ROOFLINE
+from modelyard.memory.throughput import ROOFLINE
 from modelyard.project import ENVIRONMENTS, MODELS
 from modelyard.reading import RECORD, NotJson, parse_json, read_file
 from modelyard.secret_values import shown

@@ -14,9 +14,10 @@ from modelyard.cli.printing import console, dollars, print_json, table
 from modelyard.cli.workspace import EnvironmentsOption, Output, OutputOption, prices_of, readable_environment
 from modelyard.engines import USUAL, releases
 from modelyard.engines.differences import differences
-from modelyard.hardware import accelerators, instance_types
-from modelyard.planning.weights import checkpoint_size, parameters
-from modelyard.project import ENVIRONMENTS, use_prices
+from modelyard.findings import Finding
+from modelyard.hardware import Prices, accelerators, instance_types
+from modelyard.memory.weights import checkpoint_size, parameters
+from modelyard.project import ENVIRONMENTS, region_prices
 from modelyard.secret_values import shown
 
 _HELP = """List what is known: accelerators, instances, models or engines; or refresh the prices of a region.
@@ -72,10 +73,11 @@ def catalog(
         raise typer.BadParameter("refresh needs --region or --env")
     where = region or (readable_environment(environments, env).region if env else _REGION)
     if topic is Topic.refresh:
-        use_prices(environments, where)  # to say what changed; a file that is broken is written anew
-        return refresh(environments, where, profile, output)
-    prices_of(environments, where)
-    rows = _rows(topic, where) if compare is None else _compared(engine, compare)
+        known = region_prices(environments, where)  # a file that is broken is written anew
+        before = Prices(where) if isinstance(known, Finding) else known
+        return refresh(environments, before, profile, output)
+    prices = prices_of(environments, where)
+    rows = _rows(topic, prices) if compare is None else _compared(engine, compare)
     if not rows:
         console(stderr=True).print("nothing changed")
         return 0
@@ -83,14 +85,14 @@ def catalog(
         print_json(
             "Catalog",
             topic=str(topic),
-            **({"region": where, "prices": prices_origin(where)} if topic is Topic.instances else {}),
+            **({"region": where, "prices": prices_origin(prices)} if topic is Topic.instances else {}),
             items=rows,
         )
         return 0
     columns = list(rows[0])
     numbers = [column for column in columns if any(isinstance(row[column], int | float) for row in rows)]
     out = console()
-    title = f"{topic} in {where}, on demand, {price_date(where)}" if topic is Topic.instances else str(topic)
+    title = f"{topic} in {where}, on demand, {price_date(prices)}" if topic is Topic.instances else str(topic)
     out.print(
         table(
             title,
@@ -102,11 +104,11 @@ def catalog(
     return 0
 
 
-def _rows(topic: Topic, region: str) -> list[dict[str, Any]]:
+def _rows(topic: Topic, prices: Prices) -> list[dict[str, Any]]:
     if topic is Topic.accelerators:
         return _accelerators()
     if topic is Topic.instances:
-        return _instances(region)
+        return _instances(prices)
     return _models() if topic is Topic.models else _engines()
 
 
@@ -134,7 +136,7 @@ def _accelerators() -> list[dict[str, Any]]:
     ]
 
 
-def _instances(region: str) -> list[dict[str, Any]]:
+def _instances(prices: Prices) -> list[dict[str, Any]]:
     return [
         {
             "type": t.name,
@@ -144,8 +146,8 @@ def _instances(region: str) -> list[dict[str, Any]]:
             "memoryGiB": round(t.memory.in_gib),
             "nvmeGB": t.local_nvme_gb,
             "efa": t.efa_interfaces,
-            "usdPerHour": t.price(region).usd_per_hour,
-            "priceSource": t.price(region).source,
+            "usdPerHour": prices.of(t).usd_per_hour,
+            "priceSource": prices.of(t).source,
             "note": t.unsupported or "",
         }
         for t in instance_types().values()

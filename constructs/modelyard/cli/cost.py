@@ -7,9 +7,9 @@ from typing import Any
 
 from modelyard.cli.prices import price_date, prices_origin
 from modelyard.cli.printing import count, dollars
+from modelyard.memory.throughput import Throughput, token_cost
 from modelyard.planning import ModelPlan, Plan
 from modelyard.planning.cost import CapacityCost
-from modelyard.planning.throughput import Throughput, token_cost
 
 
 def plan_cost_json(planned: Plan) -> dict[str, Any]:
@@ -20,7 +20,7 @@ def plan_cost_json(planned: Plan) -> dict[str, Any]:
         "ceilingUsdPerHour": round(planned.ceiling, 4),
         "strandedUsdPerHour": round(planned.stranded, 4),
         "unpriced": list(planned.unpriced),
-        "prices": prices_origin(planned.environment.region),
+        "prices": prices_origin(planned.prices),
         "byCapacity": _capacity_json(planned.by_capacity),
         "pools": [
             {
@@ -100,7 +100,7 @@ def plan_cost_lines(planned: Plan, hours_per_month: int) -> Iterable[str]:
         f"{at_most}{dollars(floor * hours_per_month)} to {dollars(ceiling * hours_per_month)} a month."
         + (f" Not in the sum, no public price: {', '.join(planned.unpriced)}." if planned.unpriced else "")
     )
-    yield f"On demand: {price_date(planned.environment.region)}; `modelyard catalog refresh` asks for today's."
+    yield f"On demand: {price_date(planned.prices)}; `modelyard catalog refresh` asks for today's."
     if planned.floor_at_most:
         yield (
             "The floor may be lower: nobody publishes what spot or a Capacity Block will cost; state what you pay under "

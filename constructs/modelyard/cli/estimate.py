@@ -16,7 +16,7 @@ from modelyard.cli.answers import Answer, answer, answer_line, answer_row, print
 from modelyard.cli.printing import console, print_findings
 from modelyard.cli.workspace import CommandError, Output, OutputOption, read_config_file
 from modelyard.findings import Finding
-from modelyard.planning.published import parameter_findings
+from modelyard.memory.published import parameter_findings
 from modelyard.spec.question import Question, read_question, read_questions
 
 _HELP = """Estimate the memory of one GPU: weights, activation, overhead, and the KV cache that is left.

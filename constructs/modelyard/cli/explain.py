@@ -21,10 +21,10 @@ from modelyard.cli.printing import (
 )
 from modelyard.cli.workspace import EnvironmentsOption, EnvOption, ModelsOption, Output, OutputOption
 from modelyard.findings import CHECKS, Check, Finding, Severity
+from modelyard.memory.aiconfigurator import estimate_throughput
+from modelyard.memory.throughput import Throughput
 from modelyard.planning import ModelPlan, Plan
-from modelyard.planning.aiconfigurator import estimate_throughput
 from modelyard.planning.quota import quota_needs
-from modelyard.planning.throughput import Throughput
 from modelyard.project import ENVIRONMENTS, MODELS, load_project
 
 _HELP = """Explain a model (memory ledger, placement, rollout, start-up, cost, throughput) or a finding's code.
@@ -127,14 +127,13 @@ def _explain_model(model: ModelPlan, planned: Plan, about: list[Finding], throug
     for line in ledger_lines([(f"one {per}", ledger)], colours=has_colours(out)):
         out.print(line, soft_wrap=True)
     out.print()
-    region = planned.environment.region
     out.print(
         table(
             f"Instance types of pool {placement.pool_name}",
             ("TYPE", "$/h", "VERDICT"),
             [
                 *(
-                    (i.name, dollars(i.price(region).usd_per_hour), "admits the pod")
+                    (i.name, dollars(planned.prices.of(i).usd_per_hour), "admits the pod")
                     for i in placement.instance_types
                 ),
                 *((r.instance_type, "", r.reason) for r in placement.rejections),

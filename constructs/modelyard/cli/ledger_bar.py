@@ -10,7 +10,7 @@ from rich.console import Console
 from rich.text import Text
 
 from modelyard.hardware import Memory
-from modelyard.planning.memory import MemoryLedger
+from modelyard.memory.ledger import MemoryLedger
 
 _BLOCK = "█"
 _LEAST, _MOST = 24, 100

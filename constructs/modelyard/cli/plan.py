@@ -19,8 +19,8 @@ from modelyard.cli.printing import (
 )
 from modelyard.cli.workspace import EnvironmentsOption, EnvOption, ModelsOption, Output, OutputOption
 from modelyard.hardware import platform_facts
+from modelyard.memory.throughput import Throughput
 from modelyard.planning import ModelPlan, Plan
-from modelyard.planning.throughput import Throughput
 from modelyard.project import ENVIRONMENTS, MODELS, load_project
 
 _HELP = """Show what an environment runs: accelerators, memory, rollout, start-up, quota and cost.

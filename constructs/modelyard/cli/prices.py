@@ -1,4 +1,4 @@
-"""Prices of a region: which are in force and of what day, and `modelyard catalog refresh`, which asks AWS for new ones."""
+"""Prices of a region: whose they are and of what day, and `modelyard catalog refresh`, which asks AWS for new ones."""
 
 from __future__ import annotations
 
@@ -10,45 +10,37 @@ from modelyard.cli.connections import opened
 from modelyard.cli.printing import console, count, dollars, print_json
 from modelyard.cli.workspace import CommandError, Output
 from modelyard.hardware import instance_types
-from modelyard.hardware.prices import (
-    RegionPrices,
-    prices_in_force,
-    prices_json,
-    prices_path,
-    put_in_force,
-    shipped_date,
-)
+from modelyard.hardware.prices import Prices, RegionPrices, prices_json, prices_path
 from modelyard.live.account.prices import NoPrices, ask_prices
 from modelyard.writing import write_file
 
 _SHOWN = 12
 
 
-def price_date(region: str) -> str:
+def price_date(prices: Prices) -> str:
     """Of what day the prices are, in a few words."""
-    asked = prices_in_force(region)
-    if asked is None:
-        return f"prices shipped with Modelyard, of {shipped_date()}"
-    return f"prices of {asked.asked}, asked of AWS"
+    if prices.asked is None:
+        return f"prices shipped with Modelyard, of {prices.day}"
+    return f"prices of {prices.day}, asked of AWS"
 
 
-def prices_origin(region: str) -> dict[str, Any]:
+def prices_origin(prices: Prices) -> dict[str, Any]:
     """The same as data."""
-    asked = prices_in_force(region)
     return {
-        "date": asked.asked if asked else shipped_date(),
-        "source": "refreshed" if asked else "shipped",
-        "spot": bool(asked and asked.spot),
+        "date": prices.day,
+        "source": "refreshed" if prices.asked else "shipped",
+        "spot": bool(prices.asked and prices.asked.spot),
     }
 
 
-def refresh(environments: Path, region: str, profile: str | None, output: Output) -> int:
-    """Ask, write `prices/REGION.json`, and say what changed."""
+def refresh(environments: Path, known: Prices, profile: str | None, output: Output) -> int:
+    """Ask, write `prices/REGION.json`, and say what differs from `known`."""
+    region = known.region
     if not any(region in instance.offered_regions for instance in instance_types().values()):
         raise CommandError(f"the catalogue has no instance type in '{region}'")
     if not environments.is_dir():
         raise CommandError(f"{environments} is no folder; prices lie beside the environments")
-    before = _on_demand(region)
+    before = _on_demand(known)
     account = opened(region, profile, "catalog refresh")
     progress = console(stderr=True)
     with progress.status(f"asking for prices in {region}") as status:
@@ -62,7 +54,6 @@ def refresh(environments: Path, region: str, profile: str | None, output: Output
             raise CommandError(f"{why}; nothing was written") from None
     path = prices_path(environments, region)
     write_file(path, prices_json(found))
-    put_in_force(region, found)
     changed = {
         name: (before.get(name), price)
         for name, price in found.on_demand.items()
@@ -77,8 +68,8 @@ def refresh(environments: Path, region: str, profile: str | None, output: Output
     return 2 if no_spot else 0
 
 
-def _on_demand(region: str) -> dict[str, float]:
-    priced = {name: instance.price(region).usd_per_hour for name, instance in instance_types().items()}
+def _on_demand(prices: Prices) -> dict[str, float]:
+    priced = {name: prices.of(instance).usd_per_hour for name, instance in instance_types().items()}
     return {name: price for name, price in priced.items() if price is not None}
 
 

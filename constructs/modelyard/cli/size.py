@@ -29,8 +29,8 @@ from modelyard.cli.workspace import (
     readable_environment,
 )
 from modelyard.findings import Finding, Severity
-from modelyard.hardware import instance_types
-from modelyard.planning.requests import known_architecture
+from modelyard.hardware import Prices, instance_types
+from modelyard.memory.loaded_model import known_architecture
 from modelyard.planning.sizing import Size, Sizing, size_model
 from modelyard.project import ENVIRONMENTS, MODELS
 from modelyard.reading import closest
@@ -91,7 +91,7 @@ def size(
     where = region or (readable_environment(environments, env).region if env else _REGION)
     if not any(where in instance.offered_regions for instance in instance_types().values()):
         raise typer.BadParameter(f"no prices are known of region '{where}'")
-    prices_of(environments, where)
+    prices = prices_of(environments, where)
     subject = _subject(model, models)
     if not isinstance(subject, _Subject):
         return _refused(model, subject, output)
@@ -106,11 +106,11 @@ def size(
     if settings.max_model_len and settings.max_model_len > limit:
         long = f"maxModelLen {settings.max_model_len} exceeds the {limit} tokens of {subject.title}"
         return _refused(model, [Finding("LEN001", long, f"use {limit} or less", subject=model)], output)
-    sizing = size_model(wanted, where, subject.arch)
+    sizing = size_model(wanted, prices, subject.arch)
     if output is Output.json:
         print_json("Sizing", **_sizing_json(subject.title, where, sizing))
     else:
-        _print(subject.title, where, sizing, sizing.sizes if every else sizing.smallest)
+        _print(subject.title, prices, sizing, sizing.sizes if every else sizing.smallest)
     return 0 if sizing.sizes else 1
 
 
@@ -201,7 +201,7 @@ def _size_json(size: Size) -> dict[str, Any]:
     }
 
 
-def _print(title: str, region: str, sizing: Sizing, shown: tuple[Size, ...]) -> None:
+def _print(title: str, prices: Prices, sizing: Sizing, shown: tuple[Size, ...]) -> None:
     out = console()
     colours = has_colours(out)
     if shown:
@@ -216,12 +216,14 @@ def _print(title: str, region: str, sizing: Sizing, shown: tuple[Size, ...]) -> 
             "KV TOKENS",
             "GiB",
         )
-        drawn = table(f"{title} in {region}, on demand, {price_date(region)}", columns, [], right=columns[2:])
+        drawn = table(
+            f"{title} in {prices.region}, on demand, {price_date(prices)}", columns, [], right=columns[2:]
+        )
         width = terminal_bar_width(beside=100)
         drawn.add_column("MEMORY OF ONE", no_wrap=True)
         for each in shown:
             bar = ledger_bar(each.serving.ledger, width, colours=colours)
-            drawn.add_row(*(Text(cell) for cell in _cells(each, region)), bar)
+            drawn.add_row(*(Text(cell) for cell in _cells(each, prices.region)), bar)
         out.print(drawn)
         out.print(legend([each.serving.ledger for each in shown], colours=colours), soft_wrap=True)
         out.print(

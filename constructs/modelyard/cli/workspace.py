@@ -11,7 +11,8 @@ import typer
 from modelyard.charts import SETTINGS
 from modelyard.failure import Failure
 from modelyard.findings import Finding
-from modelyard.project import environment_path, use_prices
+from modelyard.hardware import Prices
+from modelyard.project import environment_path, region_prices
 from modelyard.reading import CONFIG, NotJson, parse_json, read_file
 from modelyard.spec import Environment, load_environment
 from modelyard.spec.loading import load_settings
@@ -78,14 +79,16 @@ def readable_environment(folder: Path, name: str) -> Environment:
     return environment
 
 
-def prices_of(environments: Path, region: str) -> None:
-    """As `use_prices`, for a command that prints no findings.
+def prices_of(environments: Path, region: str) -> Prices:
+    """As `region_prices`, for a command that prints no findings.
 
     Raises:
         CommandError: they cannot be read.
     """
-    if wrong := use_prices(environments, region):
-        raise CommandError(str(wrong))
+    found = region_prices(environments, region)
+    if isinstance(found, Finding):
+        raise CommandError(str(found))
+    return found
 
 
 def read_config_file(path: Path) -> dict[str, Any] | Finding:

@@ -6,8 +6,8 @@ from collections.abc import Iterable
 
 from modelyard.clients.endpoint import Expectations
 from modelyard.engines import engine
+from modelyard.memory.throughput import Workload, roofline
 from modelyard.planning import ModelPlan
-from modelyard.planning.throughput import Workload, roofline
 
 
 def expectations(plan: ModelPlan) -> Expectations:

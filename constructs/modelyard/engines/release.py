@@ -37,7 +37,7 @@ class Release:
     `image` is for accelerators, `cpu_image` for CPUs where the engine has one. `health` and `metrics_path` are paths of the
     server's port; `metrics_need_key` where the latter asks for the API key, `api_key_env` how the key is told. `floor` is
     the oldest version without a known hole, `tracing` whether the image can send traces. `supports`: what of a model file
-    the engine can do, by the names in `planning/capability.py`.
+    the engine can do, by the names in `memory/capability.py`.
     """
 
     engine: str

@@ -191,8 +191,10 @@ _CHECKS = (
     _error(
         "BATCH001",
         "A batch smaller than its sequences",
-        "vLLM stops at start-up when maxNumBatchedTokens is below maxNumSeqs: every running sequence needs one token a step.",
-        "Raise maxNumBatchedTokens or lower maxNumSeqs.",
+        "vLLM stops at start-up when maxNumBatchedTokens is below maxNumSeqs: every running sequence needs one token a step. "
+        "A model that reads a text at once, for a vector or a score, needs maxModelLen tokens as well. Where the file states "
+        "less than two of these, the others follow.",
+        "Raise maxNumBatchedTokens, or lower maxNumSeqs or maxModelLen.",
     ),
     _error(
         "UTIL001",

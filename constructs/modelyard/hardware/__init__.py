@@ -13,6 +13,7 @@ from modelyard.hardware.accelerators import (
 from modelyard.hardware.instance_types import InstanceType, Price, instance_types, types_with
 from modelyard.hardware.memory import Memory
 from modelyard.hardware.platform import PlatformFacts, platform_facts
+from modelyard.hardware.prices import Prices
 
 __all__ = [
     "Accelerator",
@@ -20,6 +21,7 @@ __all__ = [
     "Memory",
     "PlatformFacts",
     "Price",
+    "Prices",
     "accelerator_called",
     "accelerator_named",
     "accelerator_of",

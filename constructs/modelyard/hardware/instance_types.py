@@ -9,8 +9,10 @@ from types import MappingProxyType
 
 from modelyard.hardware.accelerators import Accelerator, accelerators, no_accelerator
 from modelyard.hardware.memory import Memory
-from modelyard.hardware.prices import prices_in_force
 from modelyard.hardware.tables import json_table
+
+NOT_OFFERED = "not-offered"
+"""Source of a price in a region without the type."""
 
 
 @dataclass(frozen=True)
@@ -51,13 +53,10 @@ class InstanceType:
     def family(self) -> str:
         return self.name.partition(".")[0]
 
-    def price(self, region: str) -> Price:
-        """The on-demand price in `region`: asked of AWS where that was done, else the shipped one."""
+    def shipped_price(self, region: str) -> Price:
+        """The on-demand price in `region` on the day of the table. What it costs now is what `Prices` say."""
         if region not in self.offered_regions:
-            return Price(None, "not-offered")
-        asked = prices_in_force(region)
-        if asked is not None and self.name in asked.on_demand:
-            return Price(asked.on_demand[self.name], f"price-list {asked.asked}")
+            return Price(None, NOT_OFFERED)
         return Price(self._prices.get(region), self._price_sources.get(region, "unknown"))
 
 

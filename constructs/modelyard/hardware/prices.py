@@ -1,11 +1,10 @@
-"""Prices that were asked of AWS after the shipped ones: a dated file for each region, in force for the process.
+"""What instance types cost in a region: the shipped table, and prices that were asked of AWS after it, in a dated file.
 
 `modelyard catalog refresh` writes `environments/prices/REGION.json`. It lies beside the environments and is committed with
 them: where `accelerator: auto` takes the cheapest, prices decide what is deployed, so a plan, a review and a deploy must
 read the same ones. The shipped table in the package is never changed; it answers for what the file does not have.
 
-Prices are facts like the shipped tables, and all look-ups of a process read the same ones: who opens the environments
-puts those of their region in force.
+Who opens the environments reads the file of their region, and hands the prices to whatever depends on them.
 """
 
 from __future__ import annotations
@@ -19,6 +18,7 @@ from pathlib import Path
 from types import MappingProxyType
 from typing import Any
 
+from modelyard.hardware.instance_types import NOT_OFFERED, InstanceType, Price
 from modelyard.hardware.tables import json_table
 from modelyard.reading import parse_json
 from modelyard.secret_values import shown
@@ -44,25 +44,31 @@ class RegionPrices:
         return min((price for zone, price in known.items() if zone in wanted), default=None)
 
 
-_IN_FORCE: dict[str, RegionPrices] = {}
+@dataclass(frozen=True)
+class Prices:
+    """The prices of one region: what was `asked` of AWS, and the shipped table for the rest.
 
+    Prices that were read at different times are different keys of a cache, even where they say the same.
+    """
 
-def prices_in_force(region: str) -> RegionPrices | None:
-    """What was asked of AWS for `region`; None where the shipped prices count."""
-    return _IN_FORCE.get(region)
+    region: str
+    asked: RegionPrices | None = None
 
+    def of(self, instance: InstanceType) -> Price:
+        """The on-demand price: asked of AWS where that was done, else the shipped one."""
+        shipped = instance.shipped_price(self.region)
+        if self.asked is None or instance.name not in self.asked.on_demand or shipped.source == NOT_OFFERED:
+            return shipped
+        return Price(self.asked.on_demand[instance.name], f"price-list {self.asked.asked}")
 
-def put_in_force(region: str, prices: RegionPrices | None) -> None:
-    """From now on look-ups in `region` read `prices`, and the shipped table for the rest."""
-    if prices is None:
-        _IN_FORCE.pop(region, None)
-    else:
-        _IN_FORCE[region] = prices
+    def spot(self, instance_type: str, zones: Iterable[str] = ()) -> float | None:
+        """The least spot price of `zones`, or of all zones where none is named; None where AWS was not asked for one."""
+        return self.asked.spot_price(instance_type, zones) if self.asked else None
 
-
-def shipped_date() -> str:
-    """The day of the table in the package."""
-    return str(json_table("instance_types.json")["_about"]["date"])
+    @property
+    def day(self) -> str:
+        """When they were asked, or the day of the table in the package."""
+        return self.asked.asked if self.asked else str(json_table("instance_types.json")["_about"]["date"])
 
 
 def prices_path(environments: Path, region: str) -> Path:

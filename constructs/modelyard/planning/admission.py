@@ -6,8 +6,7 @@ import math
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 
-from modelyard.hardware import InstanceType, Memory, instance_types, platform_facts, types_with
-from modelyard.hardware.prices import RegionPrices, prices_in_force
+from modelyard.hardware import InstanceType, Memory, Prices, instance_types, platform_facts, types_with
 from modelyard.spec.environment import Environment
 from modelyard.spec.pool import Pool
 
@@ -67,7 +66,7 @@ class PoolTerms:
     """What of a pool decides which nodes it can have, for look-ups: `limit` in accelerators, the volume in GiB.
 
     `priced` are the types whose price on demand the pool states: Karpenter is told, and can launch them. `prices` are
-    those in force: what is remembered for terms must not outlive them.
+    those of the region.
     """
 
     accelerator: str
@@ -75,21 +74,19 @@ class PoolTerms:
     capacity: tuple[str, ...]
     limit: int
     root_volume_gib: int
-    region: str
+    prices: Prices
     priced: tuple[str, ...] = ()
-    prices: RegionPrices | None = None
 
     @classmethod
-    def of(cls, pool: Pool, environment: Environment) -> PoolTerms:
+    def of(cls, pool: Pool, environment: Environment, prices: Prices) -> PoolTerms:
         return cls(
             pool.accelerator,
             pool.instance_types,
             pool.capacity,
             pool.limit,
             root_volume_gib(pool),
-            environment.region,
-            priced_by(pool, environment),
-            prices_in_force(environment.region),
+            prices,
+            priced_by(pool, environment, prices),
         )
 
 
@@ -150,7 +147,7 @@ def default_volume_gib(pods: int) -> int:
     return max(_LEAST_VOLUME_GIB, math.ceil(held.in_gib / facts.usable_disk_share / 10) * 10)
 
 
-def priced_by(pool: Pool, environment: Environment) -> tuple[str, ...]:
+def priced_by(pool: Pool, environment: Environment, prices: Prices) -> tuple[str, ...]:
     """Types without a public price that the pool states one for, in a NodeOverlay, which Auto Mode does not know."""
     if environment.cluster.auto_mode:
         return ()
@@ -158,14 +155,14 @@ def priced_by(pool: Pool, environment: Environment) -> tuple[str, ...]:
         sorted(
             instance.name
             for instance in candidates(pool.accelerator, pool.instance_types)
-            if unpriced(instance, environment.region) and pool.has_price(instance.name)
+            if unpriced(instance, prices) and pool.has_price(instance.name)
         )
     )
 
 
-def unpriced(instance: InstanceType, region: str) -> bool:
+def unpriced(instance: InstanceType, prices: Prices) -> bool:
     """Whether AWS publishes no price on demand, and Karpenter therefore launches none."""
-    return instance.price(region).source == "none-published"
+    return prices.of(instance).source == "none-published"
 
 
 def capacity_types(instance: InstanceType, terms: PoolTerms) -> tuple[str, ...]:
@@ -178,7 +175,7 @@ def capacity_types(instance: InstanceType, terms: PoolTerms) -> tuple[str, ...]:
     possible = {
         "reserved": bool({"on-demand", "capacity-block"} & set(sold)),
         "on-demand": "on-demand" in sold
-        and (instance.name in terms.priced or not unpriced(instance, terms.region)),
+        and (instance.name in terms.priced or not unpriced(instance, terms.prices)),
         "spot": "spot" in sold,
     }
     return tuple(kind for kind in terms.capacity if possible[kind])
@@ -190,8 +187,8 @@ def obstacles(instance: InstanceType, terms: PoolTerms) -> Iterator[str]:
         yield instance.unsupported
     elif instance.accelerator.name != terms.accelerator:
         yield f"has {instance.accelerator.name}, not {terms.accelerator}"
-    elif terms.region not in instance.offered_regions:
-        yield f"is not offered in {terms.region}"
+    elif terms.prices.region not in instance.offered_regions:
+        yield f"is not offered in {terms.prices.region}"
     elif instance.allocatable_cpu_milli is None or instance.allocatable_memory is None:
         yield "Karpenter states no allocatable resources"
     elif not capacity_types(instance, terms):

@@ -5,13 +5,13 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from modelyard.findings import Finding
-from modelyard.hardware import accelerator_named, accelerators
+from modelyard.hardware import Prices, accelerator_named, accelerators
+from modelyard.memory.loaded_model import known_architecture
+from modelyard.memory.serving import Serving, plan_serving
 from modelyard.planning.admission import PodRequest
 from modelyard.planning.cost import Cost, plan_cost
 from modelyard.planning.packing import PodKind, pod_kind
 from modelyard.planning.placement import Placement, nearest_miss, place, pod_request
-from modelyard.planning.requests import known_architecture
-from modelyard.planning.serving import Serving, plan_serving
 from modelyard.spec.environment import Environment
 from modelyard.spec.model import Model
 
@@ -33,10 +33,10 @@ class Choice:
         return pod_kind(self.pod, self.placement, self.serving.nodes)
 
 
-def choose(model: Model, environment: Environment) -> Choice | list[Finding]:
+def choose(model: Model, environment: Environment, prices: Prices) -> Choice | list[Finding]:
     """The choice for `model`, or every reason why there is none."""
     if model.pool and model.pool not in environment.pools:
-        elsewhere = choose(model.model_copy(update={"pool": None}), environment)
+        elsewhere = choose(model.model_copy(update={"pool": None}), environment, prices)
         return [
             *(elsewhere if isinstance(elsewhere, list) else []),
             Finding(
@@ -48,7 +48,7 @@ def choose(model: Model, environment: Environment) -> Choice | list[Finding]:
             ),
         ]
     if model.accelerator.type == "auto":
-        return _cheapest(model, environment)
+        return _cheapest(model, environment, prices)
     kind = accelerator_named(model.accelerator.type)
     if kind is None:
         return [
@@ -61,13 +61,13 @@ def choose(model: Model, environment: Environment) -> Choice | list[Finding]:
             )
         ]
     count = model.accelerator.count or (_USUAL_VCPU if kind.vendor == "cpu" else 1)
-    serving = plan_serving(model, kind, count, environment.region)
+    serving = plan_serving(model, kind, count, prices)
     if isinstance(serving, list):
         return serving
-    return _in_some_pool(serving, environment)
+    return _in_some_pool(serving, environment, prices)
 
 
-def _in_some_pool(serving: Serving, environment: Environment) -> Choice | list[Finding]:
+def _in_some_pool(serving: Serving, environment: Environment, prices: Prices) -> Choice | list[Finding]:
     model = serving.model
     wanted = serving.accelerator.name
     named = [model.pool] if model.pool else list(environment.pools)
@@ -90,10 +90,10 @@ def _in_some_pool(serving: Serving, environment: Environment) -> Choice | list[F
         return [_no_fabric(serving, pools)]
     if serving.nodes > 1:
         pools = [name for name in pools if environment.pools[name].fabric == "efa"]
-    placements = [place(request, name, environment) for name in pools]
+    placements = [place(request, name, environment, prices) for name in pools]
     admitted = [placement for placement in placements if placement.instance_types]
     if admitted:
-        return Choice(serving, request, min(admitted, key=lambda p: _price(p, environment)))
+        return Choice(serving, request, min(admitted, key=lambda p: _price(p, prices)))
     nearest = nearest_miss(placements)
     missed = f"nearest miss {nearest.instance_type} {nearest.reason}" if nearest else "the pool is empty"
     return [
@@ -123,12 +123,12 @@ def _no_fabric(serving: Serving, pools: list[str]) -> Finding:
     )
 
 
-def _price(placement: Placement, environment: Environment) -> float:
-    price = placement.cheapest.price(environment.region).usd_per_hour
+def _price(placement: Placement, prices: Prices) -> float:
+    price = prices.of(placement.cheapest).usd_per_hour
     return float("inf") if price is None else price
 
 
-def _cheapest(model: Model, environment: Environment) -> Choice | list[Finding]:
+def _cheapest(model: Model, environment: Environment, prices: Prices) -> Choice | list[Finding]:
     """Every pool's accelerator in every count that is sold, by what all replicas cost at the floor."""
     if isinstance(arch := known_architecture(model), Finding):
         return [arch]
@@ -138,9 +138,9 @@ def _cheapest(model: Model, environment: Environment) -> Choice | list[Finding]:
     for kind in sorted(kinds & set(accelerators())):
         for count in (model.accelerator.count,) if model.accelerator.count else _COUNTS:
             serving = plan_serving(model, accelerators()[kind], count)
-            found = serving if isinstance(serving, list) else _in_some_pool(serving, environment)
+            found = serving if isinstance(serving, list) else _in_some_pool(serving, environment, prices)
             if isinstance(found, Choice):
-                cost = choice_cost(found, model, environment)
+                cost = choice_cost(found, model, environment, prices)
                 floor = float("inf") if cost.floor is None else cost.floor
                 priced.append((floor, cost.idle_accelerators, len(priced), found))
             else:
@@ -159,7 +159,7 @@ def _cheapest(model: Model, environment: Environment) -> Choice | list[Finding]:
     ]
 
 
-def choice_cost(choice: Choice, model: Model, environment: Environment) -> Cost:
+def choice_cost(choice: Choice, model: Model, environment: Environment, prices: Prices) -> Cost:
     """What `choice` costs, with replicas spread over the pool's zones unless the model waives that."""
     zones = 1 if model.availability == "single" else len(environment.pool_zones(choice.placement.pool))
     return plan_cost(
@@ -167,5 +167,5 @@ def choice_cost(choice: Choice, model: Model, environment: Environment) -> Cost:
         model.replicas,
         accelerators=choice.serving.count,
         zones=zones,
-        region=environment.region,
+        prices=prices,
     )

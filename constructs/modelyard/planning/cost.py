@@ -6,8 +6,7 @@ from collections import defaultdict
 from collections.abc import Iterable
 from dataclasses import dataclass
 
-from modelyard.hardware import InstanceType
-from modelyard.hardware.prices import prices_in_force
+from modelyard.hardware import InstanceType, Prices
 from modelyard.planning.placement import Placement
 from modelyard.spec.operation import Replicas
 from modelyard.spec.pool import CapacityType, Pool
@@ -98,17 +97,16 @@ def nodes_for(replicas: int, *, accelerators: int, per_node: int, zones: int) ->
     return max(packed, min(replicas, zones))
 
 
-def node_price(instance: InstanceType, pool: Pool, capacity: CapacityType, region: str) -> NodePrice:
+def node_price(instance: InstanceType, pool: Pool, capacity: CapacityType, prices: Prices) -> NodePrice:
     """The price of one node: what the environment file states, else what AWS publishes."""
     if (stated := pool.prices.get(instance.name, {}).get(capacity)) is not None:
         return NodePrice(stated, stated, "stated in the environment file")
-    listed = instance.price(region).usd_per_hour
+    listed = prices.of(instance).usd_per_hour
     if capacity == "spot":
-        asked = prices_in_force(region)
-        spot = asked.spot_price(instance.name, pool.zones) if asked else None
-        if asked and spot is not None:
+        spot = prices.spot(instance.name, pool.zones)
+        if spot is not None:
             return NodePrice(
-                spot, listed, f"spot price of {asked.asked}; the market sets it, never above on demand"
+                spot, listed, f"spot price of {prices.day}; the market sets it, never above on demand"
             )
         # Without a maximum price, which Karpenter never sets, EC2 caps spot at the on-demand price.
         return NodePrice(None, listed, "set by the market, never above on demand")
@@ -120,23 +118,23 @@ def node_price(instance: InstanceType, pool: Pool, capacity: CapacityType, regio
 
 
 def plan_cost(
-    placement: Placement, replicas: Replicas, *, accelerators: int, zones: int, region: str
+    placement: Placement, replicas: Replicas, *, accelerators: int, zones: int, prices: Prices
 ) -> Cost:
     """Floor: fewest replicas on the cheapest admitting type. Ceiling: most replicas on the dearest."""
     per_node = placement.cheapest.accelerator_count
     low = nodes_for(replicas.min, accelerators=accelerators, per_node=per_node, zones=zones)
     high = nodes_for(replicas.max, accelerators=accelerators, per_node=per_node, zones=zones)
     offers = {
-        capacity: [node_price(t, placement.pool, capacity, region) for t in placement.instance_types]
+        capacity: [node_price(t, placement.pool, capacity, prices) for t in placement.instance_types]
         for capacity in placement.pool.capacity
     }
     known = [
         price
-        for prices in offers.values()
-        for node in prices
+        for nodes in offers.values()
+        for node in nodes
         if (price := node.most if node.least is None else node.least) is not None
     ]
-    most = [node.most for prices in offers.values() for node in prices]
+    most = [node.most for nodes in offers.values() for node in nodes]
     dearest = [price for price in most if price is not None]
     cheapest = min(known) if known else None
     idle = low * per_node - replicas.min * accelerators
@@ -148,8 +146,8 @@ def plan_cost(
         floor=None if cheapest is None else low * cheapest,
         ceiling=high * max(dearest) if len(dearest) == len(most) else None,
         idle_accelerators=idle,
-        by_capacity=tuple(_capacity_cost(c, prices, low, high) for c, prices in offers.items()),
-        floor_at_most=cheapest is not None and any(_unknown_below(c, prices) for c, prices in offers.items()),
+        by_capacity=tuple(_capacity_cost(c, nodes, low, high) for c, nodes in offers.items()),
+        floor_at_most=cheapest is not None and any(_unknown_below(c, nodes) for c, nodes in offers.items()),
         node_price=cheapest,
         usd_per_replica=None if cheapest is None else nodes_of_one * cheapest / one,
         stranded=None if cheapest is None else idle * cheapest / per_node,

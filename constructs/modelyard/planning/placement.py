@@ -9,7 +9,9 @@ from functools import lru_cache
 
 from modelyard.engines import engine
 from modelyard.engines.host import HostLoad
-from modelyard.hardware import InstanceType, Memory, platform_facts, types_with
+from modelyard.hardware import InstanceType, Memory, Prices, platform_facts, types_with
+from modelyard.memory.serving import Serving
+from modelyard.memory.weights import checkpoint_size
 from modelyard.planning.admission import (
     EPHEMERAL,
     PodRequest,
@@ -20,8 +22,6 @@ from modelyard.planning.admission import (
     shortages,
     uses_local_disks,
 )
-from modelyard.planning.serving import Serving
-from modelyard.planning.weights import checkpoint_size
 from modelyard.spec.environment import Environment
 from modelyard.spec.pool import Pool
 
@@ -111,10 +111,16 @@ def launchable(pool: Pool, region: str) -> list[InstanceType]:
     ]
 
 
-def place(request: PodRequest, pool_name: str, environment: Environment) -> Placement:
+def single_offering(pool: Pool, environment: Environment) -> bool:
+    """Whether the nodes of `pool` are of one type, in one zone, of one capacity type."""
+    offerings = len(launchable(pool, environment.region)) * len(environment.pool_zones(pool))
+    return offerings * len(pool.capacity) == 1
+
+
+def place(request: PodRequest, pool_name: str, environment: Environment, prices: Prices) -> Placement:
     """Match `request` against every instance type of the pool."""
     pool = environment.pools[pool_name]
-    return Placement(pool_name, pool, *_match(request.amounts, PoolTerms.of(pool, environment)))
+    return Placement(pool_name, pool, *_match(request.amounts, PoolTerms.of(pool, environment, prices)))
 
 
 @lru_cache(maxsize=4096)
@@ -144,7 +150,7 @@ def _match(
             if instance.accelerator_count > fewest
         ]
         admitted = [instance for instance in admitted if instance.accelerator_count == fewest]
-    admitted.sort(key=lambda i: (i.price(terms.region).usd_per_hour or float("inf"), i.vcpu, i.name))
+    admitted.sort(key=lambda i: (terms.prices.of(i).usd_per_hour or float("inf"), i.vcpu, i.name))
     least = _least([room for i in admitted if (room := rooms[i.name])])
     return tuple(admitted), tuple(rejections), least
 

@@ -2,45 +2,23 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable
 
 from modelyard.engines import parsers_for
-from modelyard.engines.settings import KvRole
 from modelyard.findings import Finding
-from modelyard.planning.choice import Choice, choice_cost, choose
-from modelyard.planning.environment_checks import environment_findings
-from modelyard.planning.fit_checks import waste_findings
+from modelyard.hardware import Prices
+from modelyard.planning.checks import problems
+from modelyard.planning.checks.proposal import Proposal
+from modelyard.planning.choice import Choice, choice_cost
 from modelyard.planning.judgement import judge, located
-from modelyard.planning.model_checks import (
-    advice,
-    exposure_findings,
-    flag_findings,
-    likely_release,
-    open_endpoint_findings,
-    parser_findings,
-    reference_findings,
-    scaling_findings,
-    signal_findings,
-    stream_findings,
-    tracing_findings,
-)
-from modelyard.planning.pool_checks import (
-    Occupancy,
-    limit_findings,
-    occupancies,
-    offering_findings,
-    quota_finding,
-)
+from modelyard.planning.occupancy import Occupancy, occupancies
 from modelyard.planning.quota import quota_needs
 from modelyard.planning.records import ModelPlan, Plan
 from modelyard.planning.rollout import plan_rollout
 from modelyard.planning.startup import plan_startup
-from modelyard.planning.team_checks import team_findings
-from modelyard.spec.environment import Environment, Override
-from modelyard.spec.governance import OfficeHours
+from modelyard.planning.workloads import Workload, workloads
+from modelyard.spec.environment import Environment
 from modelyard.spec.loading import Catalogue
-from modelyard.spec.model import Model
-from modelyard.spec.operation import Hours
 from modelyard.spec.yaml_source import Source
 
 HF_TOKEN = "hf-token"
@@ -52,108 +30,58 @@ def plan(
     environment: Environment,
     findings: Iterable[Finding] = (),
     source: Source | None = None,
+    prices: Prices | None = None,
 ) -> Plan:
     """Plan every model of `catalogue`.
 
-    `findings` of the loading are judged with the plan's own; `source` is the environment's file, for positions.
+    `findings` of the loading are judged with the plan's own; `source` is the environment's file, for positions. `prices`
+    are those of the environment's region; default: the shipped ones.
+
+    Raises:
+        ValueError: the prices are those of another region.
     """
-    problems = [*findings, *environment_findings(environment, catalogue)]
-    choices: dict[str, Choice] = {}
-    models = {
-        name: _overridden(model, environment.overrides.get(name)) for name, model in catalogue.models.items()
-    }
-    workloads = {
-        name: (in_office_hours(model, environment.office_hours), role)
-        for name, (model, role) in sorted(_workloads(models))
-    }
-    for name, (model, role) in workloads.items():
-        if role != "prefill":
-            problems += [
-                *reference_findings(model, environment),
-                *stream_findings(model, environment),
-                *exposure_findings(model, environment),
-                *open_endpoint_findings(model),
-                *scaling_findings(model),
-            ]
-        chosen = choose(model, environment)
-        if isinstance(chosen, Choice):
-            choices[name] = chosen
-            if role != "prefill":
-                problems += [
-                    *flag_findings(model, chosen.serving.release),
-                    *parser_findings(model, chosen.serving),
-                    *signal_findings(model, chosen.serving.release),
-                ]
-        elif role != "prefill":
-            problems += [*chosen, *flag_findings(model, likely_release(model))]
-    occupied = occupancies(choices, {name: model.replicas.max for name, (model, _) in workloads.items()})
-    plans = []
-    for name, choice in choices.items():
-        model, role = workloads[name]
-        planned = _complete(model, role, choice, environment, occupied[choice.placement.pool_name])
-        if isinstance(planned, ModelPlan):
-            plans.append(planned)
-            if role != "prefill":
-                problems += [*advice(planned), *tracing_findings(planned, environment)]
-        else:
-            problems.append(planned)
-    problems += [
-        *limit_findings(occupied, environment),
-        *offering_findings(plans, environment, problems),
-        *waste_findings(plans),
-        *team_findings(plans, environment),
+    known = prices or Prices(environment.region)
+    if known.region != environment.region:
+        raise ValueError(f"prices of {known.region} for an environment in {environment.region}")
+    proposal = _proposal(catalogue, environment, known)
+    found = [*findings, *problems(proposal)]
+    placed = [located(finding, catalogue, source) for finding in found]
+    open_findings, acknowledged = judge(placed, environment)
+    return Plan(environment, known, proposal.plans, proposal.quotas, open_findings, acknowledged)
+
+
+def _proposal(catalogue: Catalogue, environment: Environment, prices: Prices) -> Proposal:
+    every = workloads(catalogue, environment, prices)
+    placed = [(workload, workload.choice) for workload in every if workload.choice]
+    occupied = occupancies(
+        {workload.name: choice for workload, choice in placed},
+        {workload.name: workload.model.replicas.max for workload, _ in placed},
+    )
+    found = [
+        _complete(workload, choice, environment, occupied[choice.placement.pool_name], prices)
+        for workload, choice in placed
     ]
+    plans = tuple(each for each in found if isinstance(each, ModelPlan))
     quotas = quota_needs(
         ((p.placement, p.cost.nodes_ceiling + p.rollout.max_surge * p.serving.nodes) for p in plans),
         environment.quotas,
     )
-    problems += [quota_finding(need, environment) for need in quotas if need.short]
-    placed = [located(finding, catalogue, source) for finding in problems]
-    open_findings, acknowledged = judge(placed, environment)
-    return Plan(environment, tuple(plans), quotas, open_findings, acknowledged)
-
-
-def _workloads(models: Mapping[str, Model]) -> Iterator[tuple[str, tuple[Model, KvRole]]]:
-    """Name of every set of like replicas to its model, with these replicas, and its part in a request."""
-    for name, model in models.items():
-        if model.disaggregation is None:
-            yield name, (model, "both")
-            continue
-        yield name, (model, "decode")
-        yield (
-            f"{name}-prefill",
-            (
-                model.model_copy(update={"replicas": model.disaggregation.prefill}),
-                "prefill",
-            ),
-        )
-
-
-def _overridden(model: Model, override: Override | None) -> Model:
-    if override is None:
-        return model
-    changes = {
-        name: value for name in Override.model_fields if (value := getattr(override, name)) is not None
-    }
-    return model.model_copy(update=changes)
-
-
-def in_office_hours(model: Model, hours: OfficeHours | None) -> Model:
-    """`model` with no replica outside of `hours`; a batch runs when it is told to."""
-    if hours is None or model.batch:
-        return model
-    kept = Hours(
-        start=hours.start, end=hours.end, timezone=hours.timezone, replicas=max(1, model.replicas.min)
+    return Proposal(
+        catalogue=catalogue,
+        environment=environment,
+        prices=prices,
+        workloads=every,
+        occupied=occupied,
+        plans=plans,
+        refusals=tuple(each for each in found if isinstance(each, Finding)),
+        quotas=quotas,
     )
-    scaling = model.scaling.model_copy(update={"schedule": (*model.scaling.schedule, kept)})
-    replicas = model.replicas.model_copy(update={"min": 0})
-    return model.model_copy(update={"replicas": replicas, "scaling": scaling})
 
 
 def _complete(
-    model: Model, role: KvRole, choice: Choice, environment: Environment, occupancy: Occupancy
+    workload: Workload, choice: Choice, environment: Environment, occupancy: Occupancy, prices: Prices
 ) -> ModelPlan | Finding:
-    serving, pool = choice.serving, choice.placement.pool
+    model, serving, pool = workload.model, choice.serving, choice.placement.pool
     surge_limit = occupancy.surge_limits[choice.kind]
     rollout = plan_rollout(
         wanted=model.rollout.strategy,
@@ -187,8 +115,8 @@ def _complete(
         pod=choice.pod,
         rollout=rollout,
         startup=plan_startup(serving, environment.cache),
-        cost=choice_cost(choice, model, environment),
+        cost=choice_cost(choice, model, environment, prices),
         parsers=parsers_for(serving.arch.model_id, serving.arch.model_type, serving.release.engine),
-        role=role,
+        role=workload.role,
         token_secret=token if model.model.scheme == "hf" else None,
     )

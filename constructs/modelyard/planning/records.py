@@ -2,19 +2,22 @@
 
 from __future__ import annotations
 
+from collections import Counter
+from collections.abc import Mapping
 from dataclasses import dataclass
 
 from modelyard.engines import Parsers
 from modelyard.engines.settings import KvRole
 from modelyard.findings import Finding, Severity
+from modelyard.hardware import Prices
+from modelyard.memory.serving import Serving
+from modelyard.memory.throughput import Throughput, roofline
 from modelyard.planning.admission import PodRequest
 from modelyard.planning.cost import CapacityCost, Cost, Lodger, PoolCost, pool_costs, sum_of_costs
 from modelyard.planning.placement import Placement
 from modelyard.planning.quota import QuotaNeed
 from modelyard.planning.rollout import Rollout
-from modelyard.planning.serving import Serving
 from modelyard.planning.startup import LoadStrategy, StartupPlan, load_strategy
-from modelyard.planning.throughput import Throughput, roofline
 from modelyard.spec.environment import Environment
 from modelyard.spec.model import Model
 
@@ -78,9 +81,10 @@ class Acknowledged:
 
 @dataclass(frozen=True)
 class Plan:
-    """The plan of one environment; deployable when no finding is an error."""
+    """The plan of one environment, with the prices that it was made with; deployable when no finding is an error."""
 
     environment: Environment
+    prices: Prices
     models: tuple[ModelPlan, ...]
     quotas: tuple[QuotaNeed, ...]
     findings: tuple[Finding, ...]
@@ -121,6 +125,15 @@ class Plan:
     def by_capacity(self) -> tuple[CapacityCost, ...]:
         """The models' costs under each capacity type that their pools allow, added up."""
         return sum_of_costs(model.cost for model in self.models)
+
+    def rollout_room(self, team: str) -> Mapping[str, int]:
+        """Accelerators by kind that replicas of the team's models hold beyond their largest number while all are replaced."""
+        room: Counter[str] = Counter()
+        for plan in self.models:
+            owner = plan.model.owner
+            if owner and owner.team == team and not (plan.serving.on_cpu or plan.model.batch):
+                room[plan.serving.accelerator.name] += plan.rollout.max_surge * plan.serving.count
+        return room
 
     @property
     def unpriced(self) -> tuple[str, ...]:

@@ -7,10 +7,18 @@ from dataclasses import dataclass
 
 from modelyard.architecture import Architecture
 from modelyard.findings import Finding
-from modelyard.hardware import Accelerator, InstanceType, Memory, accelerators, instance_types, types_with
+from modelyard.hardware import (
+    Accelerator,
+    InstanceType,
+    Memory,
+    Prices,
+    accelerators,
+    instance_types,
+    types_with,
+)
+from modelyard.memory.serving import Serving, plan_serving
 from modelyard.planning.admission import PoolTerms, default_volume_gib, shortages
 from modelyard.planning.placement import pod_request
-from modelyard.planning.serving import Serving, plan_serving
 from modelyard.spec.model import Model
 
 COUNTS = (1, 2, 4, 8, 16)
@@ -69,12 +77,12 @@ class Sizing:
         return tuple(s for s in self.sizes if s.serving.count == least[s.serving.accelerator.name])
 
 
-def size_model(model: Model, region: str, known: Architecture | None = None) -> Sizing:
+def size_model(model: Model, prices: Prices, known: Architecture | None = None) -> Sizing:
     """Try `model`, whatever accelerator its file names, on all accelerators; `known` as in `plan_serving`."""
     sizes: list[Size] = []
     rejected: list[Rejected] = []
     for kind in accelerators().values():
-        found = list(_tries(model, kind, region, known))
+        found = list(_tries(model, kind, prices, known))
         sizes += [each for each in found if isinstance(each, Size)]
         reasons = [each for each in found if isinstance(each, Rejected)]
         if len(reasons) == len(found):
@@ -89,7 +97,7 @@ def _price_first(size: Size) -> tuple[float, float, int, str]:
 
 
 def _tries(
-    model: Model, kind: Accelerator, region: str, known: Architecture | None
+    model: Model, kind: Accelerator, prices: Prices, known: Architecture | None
 ) -> Iterator[Size | Rejected]:
     sold = types_with(kind.name)
     if not sold:
@@ -104,18 +112,18 @@ def _tries(
         if isinstance(serving, list):
             yield _rejected(kind, count, serving)
         else:
-            yield _placed(serving, sold, region)
+            yield _placed(serving, sold, prices)
 
 
 def _rejected(kind: Accelerator, count: int, findings: list[Finding]) -> Rejected:
     return Rejected(kind, count, findings[0].code, "; ".join(finding.message for finding in findings))
 
 
-def _placed(serving: Serving, sold: tuple[InstanceType, ...], region: str) -> Size | Rejected:
+def _placed(serving: Serving, sold: tuple[InstanceType, ...], prices: Prices) -> Size | Rejected:
     kind, count = serving.accelerator, serving.count
     amounts = pod_request(serving).amounts
     disk = Memory.gib(default_volume_gib(count))
-    terms = PoolTerms(kind.name, (), _EVERY_CAPACITY, COUNTS[-1], round(disk.in_gib), region)
+    terms = PoolTerms(kind.name, (), _EVERY_CAPACITY, COUNTS[-1], round(disk.in_gib), prices)
     admitted, reasons = [], []
     for instance in sold:
         volume = Memory.bytes(instance.local_nvme_gb * 1e9) if instance.local_nvme_gb else disk
@@ -123,13 +131,13 @@ def _placed(serving: Serving, sold: tuple[InstanceType, ...], region: str) -> Si
             reasons.append((instance, "; ".join(lack.reason for lack in lacks)))
         else:
             admitted.append(instance)
-    if not admitted and any(region in instance.offered_regions for instance in sold):
+    if not admitted and any(prices.region in instance.offered_regions for instance in sold):
         enough = [(i, reason) for i, reason in reasons if i.accelerator_count >= count]
         return Rejected(
             kind, count, "CAP003", f"no instance type admits the pod: {enough[-1][0].name} {enough[-1][1]}"
         )
-    cheapest = min(admitted, key=lambda i: _cost_of(i, region), default=None)
-    price = cheapest.price(region).usd_per_hour if cheapest else None
+    cheapest = min(admitted, key=lambda i: _cost_of(i, prices), default=None)
+    price = prices.of(cheapest).usd_per_hour if cheapest else None
     return Size(
         serving=serving,
         longest=serving.longest,
@@ -139,6 +147,6 @@ def _placed(serving: Serving, sold: tuple[InstanceType, ...], region: str) -> Si
     )
 
 
-def _cost_of(instance: InstanceType, region: str) -> tuple[int, float, int, str]:
-    price = instance.price(region).usd_per_hour
+def _cost_of(instance: InstanceType, prices: Prices) -> tuple[int, float, int, str]:
+    price = prices.of(instance).usd_per_hour
     return instance.accelerator_count, float("inf") if price is None else price, instance.vcpu, instance.name

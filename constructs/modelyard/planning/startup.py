@@ -7,10 +7,10 @@ from typing import Literal
 
 from modelyard.engines import engine
 from modelyard.hardware import platform_facts
+from modelyard.memory.serving import Serving
+from modelyard.memory.weights import checkpoint_size
 from modelyard.planning.admission import PodRequest
 from modelyard.planning.placement import Placement
-from modelyard.planning.serving import Serving
-from modelyard.planning.weights import checkpoint_size
 from modelyard.spec.storage import Cache, lustre_capacity_gib
 
 

@@ -16,6 +16,7 @@ from typing import Any, Final
 from modelyard.clients.bench import CONCURRENCY, settings_json
 from modelyard.clients.load import Workload
 from modelyard.clients.promises import bounds, expectations
+from modelyard.memory import throughput as planned
 from modelyard.objects.labels import model_annotations, model_labels, platform_labels
 from modelyard.objects.manifest import Manifest, manifest
 from modelyard.objects.network import ENDPOINT_CHECK
@@ -25,7 +26,6 @@ from modelyard.objects.pods.images import PYTHON
 from modelyard.objects.pods.parts import Container, Pod, config_map, empty_dir, mount, variables
 from modelyard.objects.serving.pod import server_pod
 from modelyard.planning import ModelPlan
-from modelyard.planning import throughput as planned
 from modelyard.planning.identity import CHECKS_ACCOUNT, REPORTS_VARIABLE, service_account
 from modelyard.spec import Environment
 

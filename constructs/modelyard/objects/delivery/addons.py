@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from typing import Any, Literal
 
 from modelyard.engines import metrics_of_exporter
-from modelyard.hardware import accelerator_of
+from modelyard.hardware import Prices, accelerator_of
 from modelyard.objects.delivery.argocd import argo_server
 from modelyard.objects.delivery.git_addon import git_addon
 from modelyard.objects.delivery.helm_addon import helm_addon
@@ -25,7 +25,7 @@ def addons(plan: Plan) -> Iterator[Manifest]:
     environment = plan.environment
     autoscaling = any(model.model.autoscaled for model in plan.models)
     if not environment.cluster.auto_mode:
-        yield from _karpenter(environment)
+        yield from _karpenter(environment, plan.prices)
         yield from _device_plugins(environment)
     if environment.secrets:
         yield _namespace("external-secrets", "restricted")
@@ -93,7 +93,7 @@ def _definitions(environment: Environment, project: str) -> Iterator[Manifest]:
     )
 
 
-def _karpenter(environment: Environment) -> Iterator[Manifest]:
+def _karpenter(environment: Environment, prices: Prices) -> Iterator[Manifest]:
     cluster = environment.cluster_name
     # Helm never upgrades definitions that a chart carries in crds/, so they are a release of their own.
     yield from _addon(environment, "karpenter-crd", namespace="kube-system")
@@ -108,7 +108,7 @@ def _karpenter(environment: Environment) -> Iterator[Manifest]:
                 "enableZonalShift": environment.cluster.zonal_shift,
                 "featureGates": {
                     "nodeRepair": environment.cluster.node_repair,
-                    "nodeOverlay": bool(stated_prices(environment)),
+                    "nodeOverlay": bool(stated_prices(environment, prices)),
                     "staticCapacity": any(pool.nodes for pool in environment.pools.values()),
                 },
             },

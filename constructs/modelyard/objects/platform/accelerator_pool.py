@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any
 
-from modelyard.hardware import InstanceType, accelerator_of
+from modelyard.hardware import InstanceType, Prices, accelerator_of
 from modelyard.objects.labels import platform_labels
 from modelyard.objects.manifest import Manifest, manifest
 from modelyard.objects.platform.node_class import (
@@ -54,9 +54,9 @@ def accelerator_pool(*, name: str, pool: Pool, environment: Environment) -> Iter
     )
 
 
-def price_overlays(environment: Environment) -> Iterator[Manifest]:
+def price_overlays(environment: Environment, prices: Prices) -> Iterator[Manifest]:
     """What pools say a type costs on demand, for types that Karpenter would never launch for want of a price."""
-    for instance_type, price in sorted(stated_prices(environment).items()):
+    for instance_type, price in sorted(stated_prices(environment, prices).items()):
         name = f"price-{instance_type.replace('.', '-')}"
         yield manifest(
             api_version="karpenter.sh/v1alpha1",
@@ -70,12 +70,12 @@ def price_overlays(environment: Environment) -> Iterator[Manifest]:
         )
 
 
-def stated_prices(environment: Environment) -> dict[str, float]:
+def stated_prices(environment: Environment, prices: Prices) -> dict[str, float]:
     """Types without a public price to the US dollars an hour that a pool states."""
     return {
         instance_type: pool.prices[instance_type]["on-demand"]
         for pool in environment.pools.values()
-        for instance_type in priced_by(pool, environment)
+        for instance_type in priced_by(pool, environment, prices)
     }
 
 

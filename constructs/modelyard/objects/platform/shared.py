@@ -18,7 +18,6 @@ from modelyard.objects.platform.team_namespace import team_namespace
 from modelyard.objects.platform.team_share import team_share
 from modelyard.planning import Plan
 from modelyard.planning.identity import CHECKS_ACCOUNT, WEIGHTS_READER
-from modelyard.planning.team_checks import rollout_room
 
 
 def platform(plan: Plan) -> Iterator[Manifest]:
@@ -31,7 +30,7 @@ def platform(plan: Plan) -> Iterator[Manifest]:
         yield from general_pool(environment)
     for name, pool in environment.pools.items():
         yield from accelerator_pool(name=name, pool=pool, environment=environment)
-    yield from price_overlays(environment)
+    yield from price_overlays(environment, plan.prices)
     kinds = [pool.accelerator for pool in environment.pools.values()]
     for name, team in environment.teams.items():
         yield from team_namespace(
@@ -46,7 +45,7 @@ def platform(plan: Plan) -> Iterator[Manifest]:
                 team=name,
                 pools=kinds,
                 granted=team.accelerators,
-                rollouts=rollout_room(plan.models, name),
+                rollouts=plan.rollout_room(name),
             )
     yield from shared_model_cache(
         namespace=environment.namespace,

@@ -5,10 +5,10 @@ from __future__ import annotations
 from typing import Any
 
 from modelyard.engines import Ranks, ServeSettings
+from modelyard.memory.loaded_model import images_per_prompt
 from modelyard.objects.pods.ports import ENGINE_PORT, PORT
 from modelyard.objects.serving.weights import LOCAL_PATH, weights_path
 from modelyard.planning import ModelPlan
-from modelyard.planning.requests import images_per_prompt
 from modelyard.spec.weights import SpeculativeDecoding
 
 # The share of memory for weights and cache, where an engine takes that instead of all of it: never the last percents.

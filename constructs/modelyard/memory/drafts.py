@@ -5,9 +5,9 @@ from __future__ import annotations
 from modelyard.architecture import Architecture
 from modelyard.architecture.modules import layer_modules
 from modelyard.hardware import Memory
-from modelyard.planning.kv_cache import kv_bytes_per_token_and_layer
-from modelyard.planning.parallelism import Parallelism
-from modelyard.planning.weights import weights_per_accelerator
+from modelyard.memory.kv_cache import kv_bytes_per_token_and_layer
+from modelyard.memory.parallelism import Parallelism
+from modelyard.memory.weights import weights_per_accelerator
 
 
 def draft_memory(arch: Architecture, draft: Architecture, split: Parallelism) -> tuple[Memory, int]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 from modelyard.architecture import Architecture, UnreadableConfig, architectures, read_config
 from modelyard.engines import MemoryFacts, engine, memory_facts_for, newest_release
@@ -16,12 +16,13 @@ from modelyard.hardware import (
     compute_capability,
     unlisted_gpu,
 )
-from modelyard.planning.activation import largest_image
-from modelyard.planning.capability import format_findings
-from modelyard.planning.fit import Fit, fit_findings, longest_length
-from modelyard.planning.llama_server import longest_context, most_layers, offload_ledger
-from modelyard.planning.memory import MemoryLedger, MemoryRequest, memory_ledger
-from modelyard.planning.parallelism import Parallelism, split_problem
+from modelyard.memory.fit import Fit, fit_findings, longest_length
+from modelyard.memory.ledger import MemoryLedger, memory_ledger
+from modelyard.memory.llama_server import longest_context, most_layers, offload_ledger
+from modelyard.memory.number_formats import format_findings
+from modelyard.memory.parallelism import Parallelism, split_problem
+from modelyard.memory.places import Places
+from modelyard.memory.requests import Run
 from modelyard.spec.estimate import EstimateRequest
 
 
@@ -73,24 +74,19 @@ def estimate(
                 "tensorParallel",
             )
         )
-    problems += [
-        replace(found, subject=_name(request))
-        for found in format_findings(arch, accelerator, request.dtype, cache_dtype)
-    ]
+    places = Places.in_question(request)
+    problems += format_findings(arch, accelerator, places, request.dtype, cache_dtype)
     if any(found.level is Severity.ERROR for found in problems):
         return Estimate(request, tuple(problems))
     wanted = request.max_model_len or arch.max_position
-
-    def asked(length: int) -> MemoryRequest:
-        return _memory_request(request, arch, accelerator, facts, split, length)
-
+    run = Run.of_question(request, arch, accelerator, facts, split)
     limit = max(arch.max_position, wanted)
     if by_layers:
         layers = -1 if request.n_gpu_layers is None else request.n_gpu_layers
-        ledger = offload_ledger(asked(wanted), layers)
+        ledger = offload_ledger(run.at(wanted), layers)
         longest = longest_context(ledger, limit)
         if longest < wanted:
-            found = most_layers(asked(wanted), wanted)
+            found = most_layers(run.at(wanted), wanted)
             problems.append(
                 _finding(
                     "KV001",
@@ -100,11 +96,11 @@ def estimate(
                 )
             )
         return Estimate(request, tuple(problems), ledger, wanted, longest)
-    ledger = memory_ledger(asked(wanted))
-    longest = longest_length(lambda length: memory_ledger(asked(length)), limit)
-    problems += [
-        replace(found, subject=_name(request)) for found in fit_findings(Fit(ledger, wanted, longest))
-    ]
+    ledger = memory_ledger(run.at(wanted))
+    longest = longest_length(lambda length: memory_ledger(run.at(length)), limit)
+    if arch.encoder:
+        longest = min(longest, run.longest_text)
+    problems += fit_findings(Fit(ledger, wanted, longest), places)
     return Estimate(request, tuple(problems), ledger, wanted, longest)
 
 
@@ -126,35 +122,6 @@ def _mismatches(request: EstimateRequest, accelerator: Accelerator) -> Iterator[
             "leave it out beside accelerator",
             "computeCapability",
         )
-
-
-def _memory_request(
-    request: EstimateRequest,
-    arch: Architecture,
-    accelerator: Accelerator,
-    facts: MemoryFacts,
-    split: Parallelism,
-    length: int,
-) -> MemoryRequest:
-    """What the engine does when it is started with `length`."""
-    tokens, seqs = facts.batch_defaults(accelerator, length, latent=arch.latent is not None)
-    tokens = request.max_num_batched_tokens or tokens
-    return MemoryRequest(
-        arch=arch,
-        accelerator=accelerator,
-        facts=facts,
-        split=split,
-        gpu_memory_utilization=request.gpu_memory_utilization or facts.utilization,
-        max_num_seqs=request.max_num_seqs or min(seqs, tokens),
-        max_num_batched_tokens=tokens,
-        kv_cache_dtype=request.kv_cache_dtype,
-        enforce_eager=request.enforce_eager,
-        largest_image=largest_image(arch, length),
-    )
-
-
-def _name(request: EstimateRequest) -> str:
-    return request.model or str(request.id or "config.json")
 
 
 def _finding(code: str, message: str, fix: str, *field: str) -> Finding:

@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from modelyard.architecture import Architecture
 from modelyard.architecture.modules import draft_modules
 from modelyard.findings import Finding
-from modelyard.planning.weights import parameters
+from modelyard.memory.weights import parameters
 
 _TOLERANCE = 0.01
 _PACKED_BELOW = 8  # bits: narrower numbers are stored several in one, and are not counted one by one

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from modelyard.architecture import Architecture, Module, modules
-from modelyard.planning.weights import format_of
+from modelyard.memory.weights import format_of
 
 
 @dataclass(frozen=True)

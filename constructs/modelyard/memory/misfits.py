@@ -5,14 +5,16 @@ from __future__ import annotations
 from dataclasses import replace
 
 from modelyard.engines import engine
-from modelyard.findings import Finding, Severity
-from modelyard.hardware import Accelerator, accelerators, types_with
-from modelyard.planning.capability import number_format_findings
-from modelyard.planning.fit import Fit, fit_findings, longest_length, weights_beyond_budget
-from modelyard.planning.llama_server import cpu_ledger, longest_context, offload_ledger
-from modelyard.planning.memory import MemoryLedger, memory_ledger
-from modelyard.planning.parallelism import Parallelism, split_problem
-from modelyard.planning.requests import engine_for, memory_request
+from modelyard.findings import Finding
+from modelyard.hardware import Accelerator, Prices, accelerators, types_with
+from modelyard.memory.fit import Fit, longest_length, utilization_findings, weights_beyond_budget
+from modelyard.memory.ledger import MemoryLedger, memory_ledger
+from modelyard.memory.llama_server import cpu_ledger, longest_context, offload_ledger
+from modelyard.memory.number_formats import file_format_findings
+from modelyard.memory.parallelism import Parallelism, split_problem
+from modelyard.memory.places import Places
+from modelyard.memory.release_choice import engine_for
+from modelyard.memory.requests import Run
 from modelyard.spec.engine import LEAST_MAX_MODEL_LEN
 from modelyard.spec.model import Model
 
@@ -22,28 +24,14 @@ LEAST_LENGTH = 2048
 # Up to the most that a model file may say.
 _HIGHER_UTILIZATIONS = (0.9, 0.92, 0.95)
 
-_FIELDS = {
-    "gpuMemoryUtilization": ("engine", "gpuMemoryUtilization"),
-    "maxNumBatchedTokens": ("engine", "maxNumBatchedTokens"),
-}
 
-
-def settings_findings(model: Model, fit: Fit) -> list[Finding]:
-    """Errors of settings beside length and weights, at the model file's own fields."""
-    return [
-        replace(found, subject=model.name, field=_FIELDS[found.field[0]])
-        for found in fit_findings(fit)
-        if found.field and found.field[0] in _FIELDS and found.level is Severity.ERROR
-    ]
-
-
-def weights_do_not_fit(model: Model, ledger: MemoryLedger, count: int, region: str | None) -> Finding:
+def weights_do_not_fit(model: Model, ledger: MemoryLedger, count: int, prices: Prices | None) -> Finding:
     return Finding(
         "FIT001",
         f"{weights_beyond_budget(ledger)} on {ledger.request.accelerator.name}:{count}",
         "use "
         + " or ".join(
-            _ways_out(model, ledger, count, LEAST_LENGTH, region) or ["a smaller or quantized checkpoint"]
+            _ways_out(model, ledger, count, LEAST_LENGTH, prices) or ["a smaller or quantized checkpoint"]
         ),
         subject=model.name,
         field=("accelerator",),
@@ -51,7 +39,7 @@ def weights_do_not_fit(model: Model, ledger: MemoryLedger, count: int, region: s
 
 
 def context_does_not_fit(
-    model: Model, ledger: MemoryLedger, wanted: int, longest: int, count: int, region: str | None
+    model: Model, ledger: MemoryLedger, wanted: int, longest: int, count: int, prices: Prices | None
 ) -> Finding:
     settings = model.engine
     need = ledger.kv_need(wanted) * settings.concurrency
@@ -62,7 +50,7 @@ def context_does_not_fit(
         half = memory_ledger(replace(ledger.request, kv_cache_dtype="fp8"))
         reach = longest_length(lambda _: half, ledger.request.arch.max_position, at_once=settings.concurrency)
         ways.append(f"kvCacheDtype fp8 (up to {reach})" if reach < wanted else "kvCacheDtype fp8")
-    ways += _ways_out(model, ledger, count, wanted, region)
+    ways += _ways_out(model, ledger, count, wanted, prices)
     return Finding(
         "KV001",
         f"max length {wanted} needs {need} of KV cache{times}, {ledger.kv_cache} left on "
@@ -73,7 +61,9 @@ def context_does_not_fit(
     )
 
 
-def _ways_out(model: Model, ledger: MemoryLedger, count: int, wanted: int, region: str | None) -> list[str]:
+def _ways_out(
+    model: Model, ledger: MemoryLedger, count: int, wanted: int, prices: Prices | None
+) -> list[str]:
     """More of the same accelerator, and the smallest other one, on which `wanted` tokens fit, with their prices."""
     here = ledger.request.accelerator
     others = sorted((a for a in accelerators().values() if a.vendor == here.vendor), key=lambda a: a.usable)
@@ -83,7 +73,7 @@ def _ways_out(model: Model, ledger: MemoryLedger, count: int, wanted: int, regio
     ways = _utilization(model, ledger, wanted) if split else []
     for options in (more, larger):
         found = next(
-            (_offer(a, n, region) for a, n in options if _would_fit(model, ledger, a, n, wanted)), None
+            (_offer(a, n, prices) for a, n in options if _would_fit(model, ledger, a, n, wanted)), None
         )
         ways += [found] if found else []
     return ways
@@ -96,21 +86,18 @@ def _utilization(model: Model, ledger: MemoryLedger, wanted: int) -> list[str]:
             continue
         other = memory_ledger(replace(ledger.request, gpu_memory_utilization=share))
         if other.holds(wanted, model.engine.concurrency):
-            return (
-                []
-                if settings_findings(model, Fit(other, wanted, wanted))
-                else [f"gpuMemoryUtilization {share:g}"]
-            )
+            crowded = any(utilization_findings(Fit(other, wanted, wanted), Places.in_file(model)))
+            return [] if crowded else [f"gpuMemoryUtilization {share:g}"]
     return []
 
 
-def _offer(accelerator: Accelerator, count: int, region: str | None) -> str:
-    """`h100:1`, and the cheapest instance type of `region` that has as many."""
+def _offer(accelerator: Accelerator, count: int, prices: Prices | None) -> str:
+    """`h100:1`, and the cheapest instance type that has as many."""
     name = f"{accelerator.name}:{count}"
     priced = [
         (price, t.name)
         for t in types_with(accelerator.name)
-        if region and t.accelerator_count >= count and (price := t.price(region).usd_per_hour) is not None
+        if prices and t.accelerator_count >= count and (price := prices.of(t).usd_per_hour) is not None
     ]
     if not priced:
         return name
@@ -127,13 +114,11 @@ def _would_fit(model: Model, ledger: MemoryLedger, accelerator: Accelerator, cou
     by_layers = engine(release.engine).memory == "layers"
     if not by_layers and split_problem(arch, Parallelism(count * accelerator.cores)):
         return False
-    if number_format_findings(model, arch, accelerator, release):
+    if file_format_findings(model, arch, accelerator, release):
         return False
+    split = Parallelism(pipeline=count) if by_layers else Parallelism(count * accelerator.cores)
+    asked = Run.of_file(model, arch, accelerator, split, release).at(wanted)
     if by_layers:
-        asked = memory_request(model, arch, accelerator, Parallelism(pipeline=count), release, wanted)
         whole = cpu_ledger(asked) if accelerator.vendor == "cpu" else offload_ledger(asked, -1)
         return longest_context(whole, wanted) >= wanted
-    other = memory_ledger(
-        memory_request(model, arch, accelerator, Parallelism(count * accelerator.cores), release, wanted)
-    )
-    return other.holds(wanted, model.engine.concurrency)
+    return memory_ledger(asked).holds(wanted, model.engine.concurrency)

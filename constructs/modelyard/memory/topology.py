@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from modelyard.architecture import Architecture
 from modelyard.findings import Finding
 from modelyard.hardware import Accelerator, types_with
-from modelyard.planning.parallelism import Parallelism, allowed_splits, split_problem
+from modelyard.memory.parallelism import Parallelism, allowed_splits, split_problem
 from modelyard.spec.engine import ParallelismSettings
 from modelyard.spec.model import Model
 

@@ -5,11 +5,11 @@ from __future__ import annotations
 from dataclasses import replace
 
 from modelyard.hardware import Memory
-from modelyard.planning.activation import peak_activation
-from modelyard.planning.fit import longest_length
-from modelyard.planning.memory import MemoryLedger, MemoryRequest
-from modelyard.planning.parallelism import Parallelism
-from modelyard.planning.weights import weights_of_layers, weights_per_accelerator
+from modelyard.memory.activation import peak_activation
+from modelyard.memory.fit import longest_length
+from modelyard.memory.ledger import MemoryLedger, MemoryRequest
+from modelyard.memory.parallelism import Parallelism
+from modelyard.memory.weights import weights_of_layers, weights_per_accelerator
 
 
 def offload_ledger(request: MemoryRequest, gpu_layers: int) -> MemoryLedger:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from modelyard.architecture import Architecture
 from modelyard.engines import MemoryFacts
 from modelyard.hardware import Memory
-from modelyard.planning.parallelism import Parallelism
+from modelyard.memory.parallelism import Parallelism
 
 _WIDTH = 2  # bytes of an activation in 16 bit
 _GIB = 1 << 30

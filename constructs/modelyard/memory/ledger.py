@@ -8,10 +8,10 @@ from functools import cached_property, lru_cache
 from modelyard.architecture import Architecture, modules
 from modelyard.engines import MemoryFacts
 from modelyard.hardware import Accelerator, Memory
-from modelyard.planning.activation import peak_activation
-from modelyard.planning.kv_cache import CacheLayout, cache_layout
-from modelyard.planning.parallelism import Parallelism
-from modelyard.planning.weights import weights_per_accelerator
+from modelyard.memory.activation import peak_activation
+from modelyard.memory.kv_cache import CacheLayout, cache_layout
+from modelyard.memory.parallelism import Parallelism
+from modelyard.memory.weights import weights_per_accelerator
 
 # Batch sizes that vLLM captures by default: 1, 2, 4, then every 8 to 248 and every 16 to 512 (config/vllm.py,
 # _set_cudagraph_sizes); fewer when max_num_seqs is small.

@@ -8,27 +8,19 @@ from modelyard.architecture import Architecture
 from modelyard.engines import Release
 from modelyard.engines.registry import engine as engine_called
 from modelyard.findings import Finding
-from modelyard.hardware import Accelerator, Memory
-from modelyard.planning.activation import largest_image
-from modelyard.planning.capability import BFLOAT16, engine_findings
-from modelyard.planning.fit import Fit, longest_length
-from modelyard.planning.llama_server import cpu_ledger, longest_context, most_layers, offload_ledger
-from modelyard.planning.memory import MemoryLedger, memory_ledger
-from modelyard.planning.misfits import (
-    LEAST_LENGTH,
-    context_does_not_fit,
-    settings_findings,
-    weights_do_not_fit,
-)
-from modelyard.planning.parallelism import Parallelism
-from modelyard.planning.requests import (
-    draft_architecture,
-    engine_for,
-    known_architecture,
-    memory_request,
-    with_sustainable_batch,
-)
-from modelyard.planning.topology import Topology, topology
+from modelyard.hardware import Accelerator, Memory, Prices
+from modelyard.memory.capability import engine_findings
+from modelyard.memory.fit import Fit, batch_findings, longest_length, utilization_findings
+from modelyard.memory.ledger import MemoryLedger, memory_ledger
+from modelyard.memory.llama_server import cpu_ledger, longest_context, most_layers, offload_ledger
+from modelyard.memory.loaded_model import draft_architecture, known_architecture
+from modelyard.memory.misfits import LEAST_LENGTH, context_does_not_fit, weights_do_not_fit
+from modelyard.memory.number_formats import BFLOAT16
+from modelyard.memory.parallelism import Parallelism
+from modelyard.memory.places import Places
+from modelyard.memory.release_choice import engine_for
+from modelyard.memory.requests import Run, with_sustainable_batch
+from modelyard.memory.topology import Topology, topology
 from modelyard.spec.engine import LEAST_MAX_MODEL_LEN
 from modelyard.spec.model import Model
 
@@ -71,11 +63,11 @@ def plan_serving(
     model: Model,
     accelerator: Accelerator,
     count: int,
-    region: str | None = None,
+    prices: Prices | None = None,
     known: Architecture | None = None,
 ) -> Serving | list[Finding]:
     """Settings under which `model` fits on `count` of `accelerator`; all reasons together when it does not, with prices
-    of the ways out in `region`. `known` is the architecture of a model that the table does not have."""
+    of the ways out where `prices` are known. `known` is the architecture of a model that the table does not have."""
     arch = known or known_architecture(model)
     engine = engine_for(model, accelerator)
     small = draft_architecture(model)
@@ -103,7 +95,7 @@ def plan_serving(
         return problems
     if by_layers:
         return _fit_by_layers(model, arch, accelerator, count, engine, divided)
-    return _fit(model, arch, accelerator, count, engine, divided, region)
+    return _fit(model, arch, accelerator, count, engine, divided, prices)
 
 
 def _fit(
@@ -113,29 +105,32 @@ def _fit(
     count: int,
     engine: Release,
     divided: Topology,
-    region: str | None,
+    prices: Prices | None,
 ) -> Serving | list[Finding]:
     settings = model.engine
     if found := _beyond_limit(model, arch):
         return [found]
-    ledgers: dict[int | None, MemoryLedger] = {}
+    run = Run.of_file(model, arch, accelerator, divided.split, engine)
+    ledgers: dict[tuple[int, int | None], MemoryLedger] = {}
 
     def ledger_at(length: int) -> MemoryLedger:
-        image = length if arch.encoder else largest_image(arch, length)  # all that the length decides
-        if image not in ledgers:
-            asked = memory_request(model, arch, accelerator, divided.split, engine, length)
-            ledgers[image] = with_sustainable_batch(model, memory_ledger(asked))
-        return ledgers[image]
+        asked = run.at(length)
+        decided = asked.max_num_batched_tokens, asked.largest_image  # all that the length decides
+        if decided not in ledgers:
+            ledgers[decided] = with_sustainable_batch(model, memory_ledger(asked))
+        return ledgers[decided]
 
-    limit = arch.max_position
+    limit, text = arch.max_position, run.longest_text
     longest = longest_length(ledger_at, limit, at_once=settings.concurrency)
-    wanted = settings.max_model_len or _default_length(longest, limit)
+    wanted = settings.max_model_len or min(_default_length(longest, limit), text)
     ledger = ledger_at(max(wanted, 1))
+    fit, places = Fit(ledger, wanted, longest), Places.in_file(model)
+    batch = list(batch_findings(fit, places))
     if ledger.kv_cache <= Memory(0) or wanted < LEAST_MAX_MODEL_LEN:
-        return [weights_do_not_fit(model, ledger, count, region)]
+        return [weights_do_not_fit(model, ledger, count, prices), *batch]
     if wanted > longest:
-        return [context_does_not_fit(model, ledger, wanted, longest, count, region)]
-    if problems := settings_findings(model, Fit(ledger, wanted, longest)):
+        return [context_does_not_fit(model, ledger, wanted, longest, count, prices), *batch]
+    if problems := [*batch, *utilization_findings(fit, places)]:
         return problems
     cc = accelerator.compute_capability
     dtype = "float16" if settings.dtype == "auto" and cc is not None and cc < BFLOAT16 else settings.dtype
@@ -151,7 +146,7 @@ def _fit(
         max_num_seqs=ledger.request.max_num_seqs,
         max_num_batched_tokens=ledger.request.max_num_batched_tokens,
         ledger=ledger,
-        longest=longest,
+        longest=min(longest, text),
     )
 
 
@@ -173,7 +168,7 @@ def _fit_by_layers(
         return [found]
     limit = arch.max_position
     wanted = settings.max_model_len or min(limit, _USUAL_CONTEXT)
-    request = memory_request(model, arch, accelerator, divided.split, engine, wanted)
+    request = Run.of_file(model, arch, accelerator, divided.split, engine).at(wanted)
     layers: int | None = None
     if accelerator.vendor == "cpu":
         ledger = cpu_ledger(request)

@@ -12,7 +12,7 @@ from modelyard.architecture.quantization import PLAIN
 from modelyard.engines.memory_facts import Absorbed
 from modelyard.hardware import Memory
 from modelyard.hardware.accelerators import Capability
-from modelyard.planning.parallelism import Parallelism
+from modelyard.memory.parallelism import Parallelism
 
 # Rows of the vocabulary are padded to this multiple before they are split (vLLM, DEFAULT_VOCAB_PADDING_SIZE).
 _VOCAB_PADDING = 64

@@ -3,26 +3,21 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 
 from modelyard.findings import Finding
+from modelyard.memory.requests import LEAST_TOKENS_OF_A_SEQUENCE
+from modelyard.planning.checks.proposal import Proposal
 from modelyard.planning.records import ModelPlan
-from modelyard.planning.requests import LEAST_TOKENS_OF_A_SEQUENCE
 
 
-def waste_findings(plans: Sequence[ModelPlan]) -> Iterator[Finding]:
-    yield from _stranded(plans)
-    for planned in plans:
-        yield from _preempted(planned)
-
-
-def _stranded(plans: Sequence[ModelPlan]) -> Iterator[Finding]:
+def stranded_accelerators(proposal: Proposal) -> Iterator[Finding]:
     """Accelerators that a model's nodes have to spare and that no other model on the same types can fill."""
     used: Counter[tuple[str, str]] = Counter()
-    for planned in plans:
+    for planned in proposal.plans:
         for instance in planned.placement.instance_types:
             used[planned.placement.pool_name, instance.name] += _used(planned)
-    for planned in plans:
+    for planned in proposal.plans:
         placement, idle = planned.placement, planned.cost.idle_accelerators
         filled = used[placement.pool_name, placement.cheapest.name] - _used(planned)
         if idle <= filled:
@@ -46,18 +41,19 @@ def _used(planned: ModelPlan) -> int:
     return planned.model.replicas.min * planned.serving.count
 
 
-def _preempted(planned: ModelPlan) -> Iterator[Finding]:
-    """A batch that was asked for and that the KV cache cannot hold: the engine drops sequences and starts them again."""
-    wanted, serving = planned.model.engine.max_num_seqs, planned.serving
-    if wanted is None:
-        return
-    tokens = serving.ledger.kv_tokens(serving.max_model_len)
-    least = min(LEAST_TOKENS_OF_A_SEQUENCE, serving.max_model_len)
-    if tokens < wanted * least:
-        yield Finding(
-            "KV002",
-            f"{wanted} sequences share {tokens} tokens of KV cache, {tokens // wanted} each",
-            f"use maxNumSeqs {max(1, tokens // least)} or less, kvCacheDtype fp8, or more accelerators",
-            subject=planned.name,
-            field=("engine", "maxNumSeqs"),
-        )
+def preempted_batches(proposal: Proposal) -> Iterator[Finding]:
+    """Batches that were asked for and that the KV cache cannot hold: the engine drops sequences and starts them again."""
+    for planned in proposal.plans:
+        wanted, serving = planned.model.engine.max_num_seqs, planned.serving
+        if wanted is None:
+            continue
+        tokens = serving.ledger.kv_tokens(serving.max_model_len)
+        least = min(LEAST_TOKENS_OF_A_SEQUENCE, serving.max_model_len)
+        if tokens < wanted * least:
+            yield Finding(
+                "KV002",
+                f"{wanted} sequences share {tokens} tokens of KV cache, {tokens // wanted} each",
+                f"use maxNumSeqs {max(1, tokens // least)} or less, kvCacheDtype fp8, or more accelerators",
+                subject=planned.name,
+                field=("engine", "maxNumSeqs"),
+            )

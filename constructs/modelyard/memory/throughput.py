@@ -13,8 +13,8 @@ from typing import Literal
 
 from modelyard.architecture import Quantization
 from modelyard.hardware import Accelerator
-from modelyard.planning.active_weights import ActiveWeights, active_weights
-from modelyard.planning.serving import Serving
+from modelyard.memory.active_weights import ActiveWeights, active_weights
+from modelyard.memory.serving import Serving
 
 ROOFLINE = (
     "upper bound by memory bandwidth and peak dense TFLOPS: attention, interconnect and kernel efficiency cost nothing in "

@@ -7,7 +7,8 @@ from dataclasses import dataclass
 
 from modelyard.findings import Finding, Severity
 from modelyard.hardware import Memory
-from modelyard.planning.memory import MemoryLedger
+from modelyard.memory.ledger import MemoryLedger
+from modelyard.memory.places import Places
 from modelyard.spec.engine import LEAST_MAX_MODEL_LEN
 
 _LEAST_UTILIZATION = 0.3
@@ -49,13 +50,53 @@ def weights_beyond_budget(ledger: MemoryLedger) -> str:
     )
 
 
-def fit_findings(fit: Fit) -> Iterator[Finding]:
+def fit_findings(fit: Fit, places: Places) -> Iterator[Finding]:
     """Errors where the engine would not start, warnings where it starts but something is short or uncertain."""
-    yield from _errors(fit)
-    yield from fit_warnings(fit)
+    yield from batch_findings(fit, places)
+    yield from _room_findings(fit, places)
+    yield from utilization_findings(fit, places)
+    yield from fit_warnings(fit, places)
 
 
-def fit_warnings(fit: Fit) -> Iterator[Finding]:
+def batch_findings(fit: Fit, places: Places) -> Iterator[Finding]:
+    """Stated limits of a batch that contradict each other; defaults never do."""
+    request = fit.ledger.request
+    tokens, seqs = request.max_num_batched_tokens, request.max_num_seqs
+    if tokens < seqs:
+        yield Finding(
+            "BATCH001",
+            f"maxNumBatchedTokens {tokens} is below maxNumSeqs {seqs}",
+            f"use maxNumSeqs {tokens} or less, or maxNumBatchedTokens {seqs} or more",
+            subject=places.subject,
+            field=places.max_num_seqs,
+        )
+    if request.arch.encoder and tokens < fit.wanted:
+        yield Finding(
+            "BATCH001",
+            f"maxNumBatchedTokens {tokens} is below maxModelLen {fit.wanted}, and the model reads a text at once",
+            f"use maxModelLen {tokens} or less, or maxNumBatchedTokens {fit.wanted} or more",
+            subject=places.subject,
+            field=places.max_num_batched_tokens,
+        )
+
+
+def utilization_findings(fit: Fit, places: Places) -> Iterator[Finding]:
+    """A utilization that leaves no room for what lies outside of the budget."""
+    ledger, request = fit.ledger, fit.ledger.request
+    facts = request.facts
+    beyond = Memory.gib(facts.context_gib) + (ledger.cuda_graphs - ledger.graphs_in_budget)
+    if facts.kv_cap_fraction is None and ledger.outside < beyond:
+        yield Finding(
+            "UTIL001",
+            f"utilization {request.gpu_memory_utilization:g} leaves {ledger.outside} outside the budget; CUDA context, "
+            f"collectives and graphs take about {beyond}",
+            _lower_utilization(ledger.total, beyond),
+            subject=places.subject,
+            field=places.gpu_memory_utilization,
+        )
+
+
+def fit_warnings(fit: Fit, places: Places) -> Iterator[Finding]:
     """What is uncertain or short though the memory suffices."""
     arch = fit.ledger.request.arch
     if fit.wanted > arch.max_position:
@@ -63,7 +104,8 @@ def fit_warnings(fit: Fit) -> Iterator[Finding]:
             "LEN001",
             f"maxModelLen {fit.wanted} exceeds the {arch.max_position} tokens of the model",
             f"use {arch.max_position} or less",
-            field=("maxModelLen",),
+            subject=places.subject,
+            field=places.max_model_len,
             severity=Severity.WARNING,  # rope scaling or VLLM_ALLOW_LONG_MAX_MODEL_LEN may allow it
         )
     if not arch.tested:
@@ -71,7 +113,8 @@ def fit_warnings(fit: Fit) -> Iterator[Finding]:
             "MODEL004",
             f"no measurement of {arch.architecture} was held against the memory model",
             "compare the first start-up's log with this ledger",
-            field=("model",),
+            subject=places.subject,
+            field=places.model,
         )
     tower = arch.vision
     if (
@@ -84,26 +127,21 @@ def fit_warnings(fit: Fit) -> Iterator[Finding]:
             "IMG001",
             f"one image takes up to {tower.tokens} tokens, maxModelLen is {fit.wanted}: larger images are refused",
             f"use maxModelLen {tower.tokens} or more, or limit image sizes with mm-processor-kwargs",
-            field=("maxModelLen",),
+            subject=places.subject,
+            field=places.max_model_len,
         )
 
 
-def _errors(fit: Fit) -> Iterator[Finding]:
-    ledger, request = fit.ledger, fit.ledger.request
-    facts = request.facts
-    if request.max_num_batched_tokens < request.max_num_seqs:
-        yield Finding(
-            "BATCH001",
-            f"maxNumBatchedTokens {request.max_num_batched_tokens} is below maxNumSeqs {request.max_num_seqs}",
-            f"use {request.max_num_seqs} or more",
-            field=("maxNumBatchedTokens",),
-        )
+def _room_findings(fit: Fit, places: Places) -> Iterator[Finding]:
+    """Weights, or a length, without room."""
+    ledger = fit.ledger
     if ledger.kv_cache <= Memory(0):
         yield Finding(
             "FIT001",
             weights_beyond_budget(ledger),
             "use more or larger accelerators, or a smaller or quantized checkpoint",
-            field=("accelerator",),
+            subject=places.subject,
+            field=places.accelerator,
         )
     elif not ledger.holds(fit.wanted):
         ways = [f"a length of {fit.longest}"] if fit.longest >= LEAST_MAX_MODEL_LEN else []
@@ -111,16 +149,8 @@ def _errors(fit: Fit) -> Iterator[Finding]:
             "KV001",
             f"max length {fit.wanted} needs {ledger.kv_need(fit.wanted)} of KV cache, {ledger.kv_cache} left",
             f"use {' or '.join([*ways, 'fp8 KV cache', 'more or larger accelerators'])}",
-            field=("maxModelLen",),
-        )
-    beyond = Memory.gib(facts.context_gib) + (ledger.cuda_graphs - ledger.graphs_in_budget)
-    if facts.kv_cap_fraction is None and ledger.outside < beyond:
-        yield Finding(
-            "UTIL001",
-            f"utilization {request.gpu_memory_utilization:g} leaves {ledger.outside} outside the budget; CUDA context, "
-            f"collectives and graphs take about {beyond}",
-            _lower_utilization(ledger.total, beyond),
-            field=("gpuMemoryUtilization",),
+            subject=places.subject,
+            field=places.max_model_len,
         )
 
 

@@ -17,9 +17,9 @@ from typing import Any
 
 from modelyard.engines import engine
 from modelyard.hardware.tables import yaml_table
-from modelyard.planning.parallelism import Parallelism
-from modelyard.planning.serving import Serving
-from modelyard.planning.throughput import Throughput, Workload, roofline, steady_batch
+from modelyard.memory.parallelism import Parallelism
+from modelyard.memory.serving import Serving
+from modelyard.memory.throughput import Throughput, Workload, roofline, steady_batch
 
 _TABLE = "aiconfigurator.yaml"
 # It documents no exceptions; these are what it was seen to raise for a model, a size or a format without data.

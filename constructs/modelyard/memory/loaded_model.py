@@ -1,0 +1,105 @@
+"""The architecture of what a model file names, in the format that its weights have once they are loaded."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+
+from modelyard.architecture import Architecture, UnreadableConfig, architectures, read_config
+from modelyard.architecture.quantization import GGUF_BITS
+from modelyard.findings import Finding
+from modelyard.memory.places import Field
+from modelyard.spec.model import Model
+from modelyard.spec.weights import Weights
+
+
+@dataclass(frozen=True)
+class _Named:
+    """Weights that a file names, what it says of their quantization, and where in the file that stands."""
+
+    weights: Weights
+    quantization: str
+    subject: str
+    at: Field = ()
+
+    @property
+    def loaded(self) -> str | None:
+        """What becomes of a 16-bit checkpoint: a GGUF file's own type, or what the engine makes of it while it loads."""
+        if self.weights.file:
+            return f"gguf {gguf_type(self.weights.file)}"
+        return None if self.quantization == "auto" else self.quantization
+
+    def unreadable(self, problem: UnreadableConfig, fix: str, *field: str) -> Finding:
+        return Finding("MODEL002", str(problem), fix, subject=self.subject, field=(*self.at, *field))
+
+
+def known_architecture(model: Model) -> Architecture | Finding:
+    """Architecture facts of `model`: from the config.json that its file names, or from the table."""
+    return _architecture(_Named(model.model, model.engine.quantization, model.name))
+
+
+def draft_architecture(model: Model) -> Architecture | Finding | None:
+    """Architecture facts of the small model that drafts; None where no other model does, or only a head of one layer."""
+    drafts = model.speculative_decoding
+    if drafts is None or drafts.model is None or drafts.method != "draft":
+        return None
+    small = Weights(uri=drafts.model.uri, architecture=drafts.model.architecture, config=drafts.model.config)
+    return _architecture(_Named(small, "auto", model.name, at=("speculativeDecoding",)))
+
+
+def gguf_type(file: str) -> str:
+    """The type in a file's name, such as Q4_K_M in `model-q4_k_m-00001-of-00002.gguf`; the name's end where none is."""
+    upper = file.upper()
+    known = sorted((kind for kind in GGUF_BITS if kind in upper), key=len)
+    return known[-1] if known else upper.removesuffix(".GGUF").rpartition("-")[2]
+
+
+def _architecture(named: _Named) -> Architecture | Finding:
+    weights = named.weights
+    if weights.config is not None:
+        try:
+            read = read_config(weights.config, model_id=weights.repository, quantization=named.loaded)
+        except UnreadableConfig as problem:
+            return named.unreadable(problem, "give the checkpoint's whole config.json", "model", "config")
+        return replace(_marked(named, read), source="the config.json that the model file names")
+    wanted = weights.architecture or weights.repository
+    if (arch := architectures().get(wanted)) is not None:
+        return _as_loaded(named, arch)
+    return Finding(
+        "MODEL001",
+        f"no architecture facts for '{wanted}'",
+        "set model.config to the path of its config.json, or model.architecture to a repository with the same one "
+        "(`modelyard catalog models`)",
+        subject=named.subject,
+        field=(*named.at, "model", "architecture") if weights.architecture else (*named.at, "model"),
+    )
+
+
+def _as_loaded(named: _Named, arch: Architecture) -> Architecture | Finding:
+    """`arch` in the format that the file or the engine's settings give its weights."""
+    wanted, file = named.loaded, named.weights.file
+    if wanted is None or (arch.quantization and not file):
+        return arch
+    config = {**architectures().config(arch.model_id)}
+    config.pop("quantization_config", None)
+    try:
+        read = read_config(config, model_id=arch.model_id, quantization=wanted)
+    except UnreadableConfig as problem:
+        field = ("model", "file") if file else ("engine", "quantization")
+        return named.unreadable(problem, "use another file or format", *field)
+    return replace(_marked(named, read), gated=arch.gated, source=arch.source)
+
+
+def _marked(named: _Named, arch: Architecture) -> Architecture:
+    """`arch` with the mark of what is quantized while it is loaded."""
+    weights = named.weights
+    if arch.quantization is None or weights.file or (weights.config or {}).get("quantization_config"):
+        return arch
+    return replace(arch, quantization=replace(arch.quantization, online=named.quantization != "auto"))
+
+
+def images_per_prompt(model: Model, arch: Architecture) -> int | None:
+    """Images that a prompt may hold: what the file says, else one; None for a model of text."""
+    if not arch.multimodal:
+        return None
+    stated = model.features.images_per_prompt
+    return 1 if stated is None else stated

@@ -1,0 +1,78 @@
+"""Number formats against an accelerator's generation and an engine's release."""
+
+from __future__ import annotations
+
+from modelyard.architecture import Architecture, Quantization
+from modelyard.engines import USUAL, Release, newest_release
+from modelyard.findings import Finding
+from modelyard.hardware import Accelerator
+from modelyard.hardware.accelerators import Capability
+from modelyard.memory.places import Field, Places
+from modelyard.spec.model import Model
+
+BFLOAT16 = (8, 0)
+"""First compute capability with bfloat16 (NVIDIA Ampere)."""
+
+FP8_CACHE = (8, 0)
+"""First compute capability whose attention kernels read an fp8 KV cache in vLLM (FlashInfer on Ampere and Ada)."""
+
+
+def file_format_findings(
+    model: Model, arch: Architecture, accelerator: Accelerator, engine: Release
+) -> list[Finding]:
+    """Why `accelerator` and `engine` cannot compute in the formats of a model file."""
+    settings = model.engine
+    return format_findings(
+        arch, accelerator, Places.in_file(model), settings.dtype, settings.kv_cache_dtype, engine
+    )
+
+
+def format_findings(
+    arch: Architecture,
+    accelerator: Accelerator,
+    places: Places,
+    dtype: str = "auto",
+    kv_cache_dtype: str = "auto",
+    engine: Release | None = None,
+) -> list[Finding]:
+    """Why `accelerator` cannot compute in the formats of `arch`, `dtype` and the cache.
+
+    `engine` refuses methods that it does not know; without one only the accelerator is judged.
+    """
+
+    def refused(message: str, fix: str, field: Field) -> Finding:
+        return Finding("GPU001", message, fix, subject=places.subject, field=field)
+
+    stored = arch.quantization
+    have = accelerator.compute_capability
+    if accelerator.vendor == "cpu":
+        return []
+    if accelerator.vendor != "nvidia":
+        if stored is None:
+            return []
+        message = f"{arch.model_id or 'the model'} is quantized with {stored.method}, which {accelerator.name} cannot run"
+        return [refused(message, "use a 16-bit checkpoint on Neuron", places.model)]
+    if have is None:
+        return []
+    shown = f"{accelerator.name} has compute capability {have[0]}.{have[1]}"
+    problems = []
+    if dtype == "bfloat16" and have < BFLOAT16:
+        message = f"bfloat16 needs compute capability 8.0, {shown}"
+        problems.append(refused(message, "use dtype float16, or a newer accelerator", places.dtype))
+    if kv_cache_dtype.startswith("fp8") and have < FP8_CACHE:
+        message = f"an fp8 KV cache needs compute capability 8.0, {shown}"
+        problems.append(
+            refused(message, "use kvCacheDtype auto, or a newer accelerator", places.kv_cache_dtype)
+        )
+    if stored and (lacks := _lacks(stored, have, engine)):
+        message = f"quantization {stored.method} {lacks}, {shown}"
+        problems.append(refused(message, "use a newer accelerator or another checkpoint", places.accelerator))
+    return problems
+
+
+def _lacks(stored: Quantization, have: Capability, engine: Release | None) -> str | None:
+    """What a GPU of capability `have`, or the engine, lacks for a checkpoint's format."""
+    least = (engine or newest_release(USUAL)).least_capability(stored.method)
+    if least is None:
+        return f"is unknown to {engine.engine}" if engine else None
+    return f"needs compute capability {least[0]}.{least[1]}" if have < least else None

@@ -1,0 +1,151 @@
+"""The one builder of memory requests: of a model file on given accelerators, or of a question to `estimate`."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+
+from modelyard.architecture import Architecture
+from modelyard.engines import MemoryFacts, Release
+from modelyard.engines.registry import engine as engine_called
+from modelyard.hardware import Accelerator, Memory
+from modelyard.memory.activation import largest_image
+from modelyard.memory.drafts import draft_head, draft_memory
+from modelyard.memory.ledger import NOTHING, MemoryLedger, MemoryRequest, memory_ledger
+from modelyard.memory.loaded_model import draft_architecture, images_per_prompt
+from modelyard.memory.parallelism import Parallelism
+from modelyard.spec.estimate import EstimateRequest
+from modelyard.spec.model import Model
+
+LEAST_TOKENS_OF_A_SEQUENCE = 512
+"""Prompt and answer of a short exchange. A full batch whose sequences cannot even hold that is preempted all the time."""
+
+# Sequences in a batch are a number that people recognise.
+_STEP_OF_SEQUENCES = 8
+
+
+@dataclass(frozen=True)
+class Run:
+    """A way to run a model, but for its length. What is None has the engine's own default.
+
+    `usual_seqs`: sequences that take the place of that default. The rest is as in `MemoryRequest`.
+    """
+
+    arch: Architecture
+    accelerator: Accelerator
+    facts: MemoryFacts
+    split: Parallelism
+    gpu_memory_utilization: float | None = None
+    max_num_seqs: int | None = None
+    max_num_batched_tokens: int | None = None
+    usual_seqs: int | None = None
+    kv_cache_dtype: str = "auto"
+    enforce_eager: bool = False
+    adapter_rank: int = 0
+    adapter_count: int = 0
+    speculative_tokens: int = 0
+    own_drafts: bool = False
+    draft: Memory = NOTHING
+    draft_layers: int = 0
+    image_limit: int | None = None
+
+    @classmethod
+    def of_file(
+        cls, model: Model, arch: Architecture, accelerator: Accelerator, split: Parallelism, engine: Release
+    ) -> Run:
+        """What a model file asks of `engine`."""
+        settings, drafts = model.engine, model.speculative_decoding
+        small = draft_architecture(model)
+        draft, layers = NOTHING, 0
+        if isinstance(small, Architecture):
+            draft, layers = draft_memory(arch, small, split)
+        elif drafts and drafts.method.startswith("eagle"):
+            draft, layers = draft_head(arch, split), 1
+        return cls(
+            arch=arch,
+            accelerator=accelerator,
+            facts=engine.memory,
+            split=split,
+            gpu_memory_utilization=settings.gpu_memory_utilization,
+            max_num_seqs=settings.max_num_seqs,
+            max_num_batched_tokens=settings.max_num_batched_tokens,
+            usual_seqs=engine_called(engine.engine).sequences,
+            kv_cache_dtype=settings.kv_cache_dtype,
+            enforce_eager=settings.enforce_eager,
+            adapter_rank=max((adapter.rank for adapter in model.adapters), default=0),
+            adapter_count=len(model.adapters),
+            speculative_tokens=drafts.tokens if drafts else 0,
+            own_drafts=drafts is not None and drafts.method == "mtp",
+            draft=draft,
+            draft_layers=layers,
+            image_limit=images_per_prompt(model, arch),
+        )
+
+    @classmethod
+    def of_question(
+        cls,
+        request: EstimateRequest,
+        arch: Architecture,
+        accelerator: Accelerator,
+        facts: MemoryFacts,
+        split: Parallelism,
+    ) -> Run:
+        """What a question asks of an engine that is started with nothing else."""
+        return cls(
+            arch=arch,
+            accelerator=accelerator,
+            facts=facts,
+            split=split,
+            gpu_memory_utilization=request.gpu_memory_utilization,
+            max_num_seqs=request.max_num_seqs,
+            max_num_batched_tokens=request.max_num_batched_tokens,
+            kv_cache_dtype=request.kv_cache_dtype,
+            enforce_eager=request.enforce_eager,
+        )
+
+    @property
+    def longest_text(self) -> int:
+        """Tokens of the longest text: the model's own limit, or a stated batch where an encoder reads a text at once."""
+        limit, tokens = self.arch.max_position, self.max_num_batched_tokens
+        return min(limit, tokens) if self.arch.encoder and tokens else limit
+
+    def at(self, length: int) -> MemoryRequest:
+        """The request of an engine that is started with `length`. What is stated stays; defaults follow from each other:
+        no more sequences than tokens in a batch, and a batch that holds a whole text where an encoder reads it at once."""
+        tokens, seqs = self.facts.batch_defaults(
+            self.accelerator, length, latent=self.arch.latent is not None
+        )
+        tokens = self.max_num_batched_tokens or (max(tokens, length) if self.arch.encoder else tokens)
+        return MemoryRequest(
+            arch=self.arch,
+            accelerator=self.accelerator,
+            facts=self.facts,
+            split=self.split,
+            gpu_memory_utilization=self.gpu_memory_utilization or self.facts.utilization,
+            max_num_seqs=self.max_num_seqs or min(self.usual_seqs or seqs, tokens),
+            max_num_batched_tokens=tokens,
+            kv_cache_dtype=self.kv_cache_dtype,
+            enforce_eager=self.enforce_eager,
+            adapter_rank=self.adapter_rank,
+            adapter_count=self.adapter_count,
+            speculative_tokens=self.speculative_tokens,
+            own_drafts=self.own_drafts,
+            draft=self.draft,
+            draft_layers=self.draft_layers,
+            image_limit=self.image_limit,
+            largest_image=largest_image(self.arch, length),
+        )
+
+
+def with_sustainable_batch(model: Model, ledger: MemoryLedger) -> MemoryLedger:
+    """The ledger with no more sequences in a batch than the cache can hold; those that the file asks for stay.
+
+    Fewer sequences also take less in the sampler, which leaves more for the cache.
+    """
+    request = ledger.request
+    tokens = ledger.kv_tokens(LEAST_TOKENS_OF_A_SEQUENCE)
+    sustainable = max(model.engine.concurrency, tokens // LEAST_TOKENS_OF_A_SEQUENCE)
+    rounded = max(_STEP_OF_SEQUENCES, sustainable // _STEP_OF_SEQUENCES * _STEP_OF_SEQUENCES)
+    asked = model.engine.max_num_seqs is not None or request.facts.kv_cap_fraction is not None
+    if asked or tokens <= 0 or rounded >= request.max_num_seqs:
+        return ledger
+    return memory_ledger(replace(request, max_num_seqs=rounded))

@@ -1,0 +1,97 @@
+"""Checks of an environment by itself and against the names of the catalogue."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from modelyard.findings import Finding
+from modelyard.hardware import accelerator_named, accelerators
+from modelyard.planning.checks.proposal import Proposal
+from modelyard.planning.placement import launchable
+
+
+def unpinned_images(proposal: Proposal) -> Iterator[Finding]:
+    """AMIs that change by themselves."""
+    environment = proposal.environment
+    general = environment.cluster.general_nodes.ami
+    used = [("general nodes", general, ("cluster", "generalNodes", "ami"))]
+    for name, pool in environment.pools.items():
+        if accelerator_named(pool.accelerator) and launchable(pool, environment.region):
+            used.append((f"pool {name}", pool.ami, ("pools", name, "ami")))
+    for nodes, ami, field in used:
+        if ami.endswith("@latest"):
+            yield Finding(
+                "AMI001",
+                f"{nodes}: the AMI follows {ami}",
+                "pin a release such as al2023@v20260714",
+                subject=proposal.subject,
+                field=field,
+            )
+
+
+def model_cache(proposal: Proposal) -> Iterator[Finding]:
+    """A cache that pods of other zones reach only across zones."""
+    environment = proposal.environment
+    if environment.cache.file_system == "lustre" and len(environment.availability_zones) > 1:
+        yield Finding(
+            "CACHE001",
+            f"the Lustre file system lives in {environment.availability_zones[0]} alone",
+            "use efs, or acknowledge it",
+            subject=proposal.subject,
+            field=("cache", "fileSystem"),
+        )
+
+
+def gateways(proposal: Proposal) -> Iterator[Finding]:
+    """Address ranges that EKS Auto Mode does not enforce."""
+    environment = proposal.environment
+    if not environment.cluster.auto_mode:
+        return
+    for name in ("internal", "public"):
+        gateway = environment.gateways.of(name)
+        if gateway and gateway.class_name != "istio" and set(gateway.cidrs) - {"0.0.0.0/0"}:
+            yield Finding(
+                "SEC004",
+                f"EKS Auto Mode does not limit load balancers of GatewayClass {gateway.class_name} to cidrs: it reads them "
+                "from the Service alone, which only Istio's gateways can be told",
+                f"leave gateways.{name}.className out, which is istio, or compute: karpenter",
+                subject=proposal.subject,
+                field=("gateways", name, "cidrs"),
+            )
+
+
+def teams_accelerators(proposal: Proposal) -> Iterator[Finding]:
+    """Accelerators that teams are granted and that do not exist."""
+    for name, team in proposal.environment.teams.items():
+        for field, kinds in (("accelerators", team.accelerators or {}), ("notebooks", team.notebooks)):
+            for kind in kinds:
+                if kind not in accelerators():
+                    yield Finding(
+                        "HW001",
+                        f"team {name}: unknown accelerator '{kind}'",
+                        f"use one of {', '.join(accelerators())}",
+                        subject=proposal.subject,
+                        field=("teams", name, field, kind),
+                    )
+
+
+def overrides(proposal: Proposal) -> Iterator[Finding]:
+    """Overrides of models, or by pools, that nothing defines."""
+    environment, models = proposal.environment, proposal.catalogue.models
+    for name, override in environment.overrides.items():
+        if name not in models:
+            yield Finding(
+                "ENV002",
+                f"override for unknown model '{name}'",
+                f"known models are {', '.join(models) or 'none'}",
+                subject=proposal.subject,
+                field=("overrides", name),
+            )
+        elif override.pool and override.pool not in environment.pools:
+            yield Finding(
+                "ENV002",
+                f"override of {name} names unknown pool '{override.pool}'",
+                f"known pools are {', '.join(environment.pools) or 'none'}",
+                subject=proposal.subject,
+                field=("overrides", name, "pool"),
+            )
