@@ -16,7 +16,7 @@ from modelyard.engines import MemoryFacts
 from modelyard.engines.memory import regime
 from modelyard.memory.activation import peak_activation
 from modelyard.memory.estimate import estimate
-from modelyard.memory.ledger import HOPPER, MemoryLedger
+from modelyard.memory.ledger import MemoryLedger
 from modelyard.spec.estimate import EstimateRequest
 from tests.accuracy.measurements import Measurement
 
@@ -67,27 +67,27 @@ def _alone(row: Measurement, ledger: MemoryLedger) -> float | None:
 
 def _pcie(row: Measurement, ledger: MemoryLedger) -> float | None:
     request = ledger.request
-    linked = request.accelerator.nvlink or request.accelerator.compute_capability is None
+    linked = request.accelerator.has("nvlink") or request.accelerator.compute_capability is None
     return row.non_torch if request.split.tensor > 1 and not linked else None
 
 
 def _hopper_each(row: Measurement, ledger: MemoryLedger) -> float | None:
     """What each further rank adds; the base stays the table's."""
     request, facts = ledger.request, ledger.request.facts
-    capability = request.accelerator.compute_capability
-    if row.non_torch is None or request.split.tensor == 1 or capability is None or capability < HOPPER:
+    large = request.accelerator.has("large-collectives")
+    if row.non_torch is None or request.split.tensor == 1 or not large:
         return None
-    if not request.accelerator.nvlink or facts.fused_gib:
+    if not request.accelerator.has("nvlink") or facts.fused_gib:
         return None
     return (row.non_torch - facts.ranks_hopper_gib) / (request.split.tensor - 1)
 
 
 def _fused(row: Measurement, ledger: MemoryLedger) -> float | None:
     request, facts = ledger.request, ledger.request.facts
-    capability = request.accelerator.compute_capability
-    if row.non_torch is None or request.split.tensor == 1 or capability is None or capability < HOPPER:
+    large = request.accelerator.has("large-collectives")
+    if row.non_torch is None or request.split.tensor == 1 or not large:
         return None
-    if not facts.fused_gib or not request.accelerator.nvlink:
+    if not facts.fused_gib or not request.accelerator.has("nvlink"):
         return None
     return row.non_torch - facts.ranks_hopper_gib - facts.fused_each_gib * (request.split.tensor - 1)
 

@@ -10,7 +10,7 @@ from modelyard.engines.memory_facts import BatchDefault, BatchRules, CacheRules,
 from modelyard.engines.registry import engine as engine_called
 from modelyard.engines.registry import has_memory_model, memory_models
 from modelyard.engines.versions import stated_order
-from modelyard.hardware.accelerators import Capability
+from modelyard.hardware.gpu_features import Capability
 from modelyard.reading.table import read_table
 
 

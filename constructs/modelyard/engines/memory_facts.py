@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import Literal
 
 from modelyard.hardware import Accelerator
-from modelyard.hardware.accelerators import Capability
+from modelyard.hardware.gpu_features import Capability
 
 Absorbed = Literal["none", "products", "projections"]
 

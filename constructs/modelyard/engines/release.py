@@ -9,7 +9,7 @@ from typing import Any, Literal
 from modelyard.engines.memory_facts import MemoryFacts
 from modelyard.engines.versions import release_order
 from modelyard.hardware import compute_capability
-from modelyard.hardware.accelerators import Capability
+from modelyard.hardware.gpu_features import Capability
 
 Drain = Literal["flag", "signal", "wait"]
 """How running requests get to finish: the engine takes a time on its command line; it finishes them on SIGTERM however long

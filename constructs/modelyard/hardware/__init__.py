@@ -6,10 +6,10 @@ from modelyard.hardware.accelerators import (
     accelerator_named,
     accelerator_of,
     accelerators,
-    compute_capability,
     no_accelerator,
     unlisted_gpu,
 )
+from modelyard.hardware.gpu_features import compute_capability
 from modelyard.hardware.instance_types import InstanceType, Price, instance_types, types_with
 from modelyard.hardware.memory import Memory
 from modelyard.hardware.platform import PlatformFacts, platform_facts

@@ -7,12 +7,11 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from functools import cache
 from types import MappingProxyType
-from typing import Literal
+from typing import Any, Literal
 
+from modelyard.hardware.gpu_features import Capability, Feature, compute_capability, features_of
 from modelyard.hardware.memory import Memory
 from modelyard.hardware.tables import yaml_table
-
-Capability = tuple[int, int]
 
 
 @dataclass(frozen=True)
@@ -21,7 +20,7 @@ class Accelerator:
 
     `memory` is what EC2 states for one device, `usable` what the framework sees. `compute_capability` is None on
     Neuron; `cores` are the logical cores of a device, which Neuron counts for tensor parallelism, and 1 on a GPU.
-    `peak_tflops` of the whole device by number format (fp16, fp8, int8, fp4), dense, in 10¹² operations a second.
+    `features` are those of its compute capability unless its row says otherwise. `peak_tflops` of the whole device by number format (fp16, fp8, int8, fp4), dense, in 10¹² operations a second.
     """
 
     name: str
@@ -35,13 +34,11 @@ class Accelerator:
     usable_source: str
     peak_tflops: Mapping[str, float] = field(hash=False)
     peak_source: str
+    features: frozenset[str] = frozenset()
 
-    @property
-    def nvlink(self) -> bool:
-        """Whether ranks talk over NVLink: the compute capabilities of NVIDIA's data-centre parts."""
-        return self.compute_capability is not None and (
-            self.compute_capability in ((7, 0), (8, 0), (9, 0)) or self.compute_capability[0] == 10
-        )
+    def has(self, feature: Feature) -> bool:
+        """Whether it has a feature of `gpu_features.yaml`, such as NVLink between its ranks."""
+        return feature in self.features
 
     @property
     def resource(self) -> str:
@@ -52,12 +49,6 @@ class Accelerator:
     def taint(self) -> str:
         """Key of the NoSchedule taint on its nodes: the resource, as device plugins expect."""
         return "modelyard.dev/models-on-cpu" if self.vendor == "cpu" else self.resource
-
-
-def compute_capability(text: str) -> Capability:
-    """`8.9` as (8, 9)."""
-    major, minor = text.split(".")
-    return int(major), int(minor)
 
 
 @cache
@@ -72,18 +63,22 @@ def accelerators() -> Mapping[str, Accelerator]:
                 vendor=row["vendor"],
                 memory=Memory.mib(row["memoryMib"]),
                 usable=Memory.gib(row["usableGib"]),
-                compute_capability=compute_capability(row["computeCapability"])
-                if "computeCapability" in row
-                else None,
+                compute_capability=_capability(row),
                 cores=row.get("coresPerDevice", 1),
                 bandwidth_gb_per_second=row["bandwidthGBs"],
                 usable_source=row["usableSource"],
                 peak_tflops=MappingProxyType(dict(row["tflops"])),
                 peak_source=row["tflopsSource"],
+                features=(features_of(_capability(row)) | {*row.get("features", ())})
+                - {*row.get("lacks", ())},
             )
             for name, row in rows.items()
         }
     )
+
+
+def _capability(row: Mapping[str, Any]) -> Capability | None:
+    return compute_capability(row["computeCapability"]) if "computeCapability" in row else None
 
 
 @cache
@@ -150,4 +145,5 @@ def unlisted_gpu(usable: Memory, capability: Capability | None) -> Accelerator:
         usable_source="stated by the caller",
         peak_tflops=MappingProxyType({}),
         peak_source="",
+        features=features_of(capability),
     )

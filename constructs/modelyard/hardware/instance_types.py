@@ -9,7 +9,7 @@ from types import MappingProxyType
 
 from modelyard.hardware.accelerators import Accelerator, accelerators, no_accelerator
 from modelyard.hardware.memory import Memory
-from modelyard.hardware.tables import json_table
+from modelyard.hardware.tables import json_table, yaml_table
 
 NOT_OFFERED = "not-offered"
 """Source of a price in a region without the type."""
@@ -21,6 +21,14 @@ class Price:
 
     usd_per_hour: float | None
     source: str
+
+
+@dataclass(frozen=True)
+class EfaDevices:
+    """Index of the device that carries EFA alone, on network card 0 and on the others."""
+
+    first_card: int
+    other_cards: int
 
 
 @dataclass(frozen=True)
@@ -52,6 +60,13 @@ class InstanceType:
     @property
     def family(self) -> str:
         return self.name.partition(".")[0]
+
+    @property
+    def efa_devices(self) -> EfaDevices:
+        """Where its EFA-only interfaces go."""
+        known = yaml_table("fabric.yaml")["devices"]
+        row = known.get(self.family, known["usual"])
+        return EfaDevices(first_card=row["firstCard"], other_cards=row["otherCards"])
 
     def shipped_price(self, region: str) -> Price:
         """The on-demand price in `region` on the day of the table. What it costs now is what `Prices` say."""
@@ -90,6 +105,11 @@ def instance_types() -> Mapping[str, InstanceType]:
             for name, row in json_table("instance_types.json")["instanceTypes"].items()
         }
     )
+
+
+def efa_hugepages() -> Memory:
+    """Huge pages that a pod takes which talks over EFA."""
+    return Memory.mib(yaml_table("fabric.yaml")["hugePagesMib"])
 
 
 def types_with(accelerator: str) -> tuple[InstanceType, ...]:

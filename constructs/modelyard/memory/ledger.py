@@ -17,8 +17,6 @@ from modelyard.memory.weights import weights_per_accelerator
 # _set_cudagraph_sizes); fewer when max_num_seqs is small.
 _ALL_GRAPH_SIZES = 51
 
-HOPPER = (9, 0)
-
 NOTHING = Memory(0)
 
 # Layers that add their ranks' results up: each rank has a part of the inputs and all outputs.
@@ -136,7 +134,7 @@ def _stage_ledger(request: MemoryRequest, stage: int, layers: range) -> MemoryLe
         stage,
         drafts=request.own_drafts,
         absorbed=facts.absorbed,
-        capability=request.accelerator.compute_capability,
+        padded=request.accelerator.has("padded-mxfp4"),
     )
     adapters = _adapters(request) * (1 / split.pipeline)
     if facts.kv_cap_fraction is not None:  # Neuron: the compiler plans buffers, the plugin caps the cache
@@ -179,13 +177,13 @@ def _non_torch_gib(request: MemoryRequest) -> float:
 
     Over NVLink collectives hold larger buffers, and from Hopper on the fused and symmetric-memory ones their own.
     """
-    facts, capability = request.facts, request.accelerator.compute_capability
+    facts, accelerator = request.facts, request.accelerator
     ranks = request.split.tensor
     if request.split.ranks == 1:
         return facts.non_torch_gib
-    if ranks == 1 or capability is None or not request.accelerator.nvlink:
+    if ranks == 1 or not accelerator.has("nvlink"):
         return facts.ranks_pcie_gib
-    if capability >= HOPPER:
+    if accelerator.has("large-collectives"):
         fused = request.split.pipeline == request.split.data == 1
         extra = facts.fused_gib + facts.fused_each_gib * (ranks - 1) if fused else 0.0
         return facts.ranks_hopper_gib + facts.ranks_hopper_each_gib * (ranks - 1) + extra

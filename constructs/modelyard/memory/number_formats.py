@@ -6,15 +6,9 @@ from modelyard.architecture import Architecture, Quantization
 from modelyard.engines import USUAL, Release, newest_release
 from modelyard.findings import Finding
 from modelyard.hardware import Accelerator
-from modelyard.hardware.accelerators import Capability
+from modelyard.hardware.gpu_features import Capability, Feature, feature_rules
 from modelyard.memory.places import Field, Places
 from modelyard.spec.model import Model
-
-BFLOAT16 = (8, 0)
-"""First compute capability with bfloat16 (NVIDIA Ampere)."""
-
-FP8_CACHE = (8, 0)
-"""First compute capability whose attention kernels read an fp8 KV cache in vLLM (FlashInfer on Ampere and Ada)."""
 
 
 def file_format_findings(
@@ -56,11 +50,11 @@ def format_findings(
         return []
     shown = f"{accelerator.name} has compute capability {have[0]}.{have[1]}"
     problems = []
-    if dtype == "bfloat16" and have < BFLOAT16:
-        message = f"bfloat16 needs compute capability 8.0, {shown}"
+    if dtype == "bfloat16" and not accelerator.has("bfloat16"):
+        message = f"bfloat16 {_needs('bfloat16')}, {shown}"
         problems.append(refused(message, "use dtype float16, or a newer accelerator", places.dtype))
-    if kv_cache_dtype.startswith("fp8") and have < FP8_CACHE:
-        message = f"an fp8 KV cache needs compute capability 8.0, {shown}"
+    if kv_cache_dtype.startswith("fp8") and not accelerator.has("fp8-cache"):
+        message = f"an fp8 KV cache {_needs('fp8-cache')}, {shown}"
         problems.append(
             refused(message, "use kvCacheDtype auto, or a newer accelerator", places.kv_cache_dtype)
         )
@@ -75,4 +69,13 @@ def _lacks(stored: Quantization, have: Capability, engine: Release | None) -> st
     least = (engine or newest_release(USUAL)).least_capability(stored.method)
     if least is None:
         return f"is unknown to {engine.engine}" if engine else None
-    return f"needs compute capability {least[0]}.{least[1]}" if have < least else None
+    return _at_least(least) if have < least else None
+
+
+def _needs(feature: Feature) -> str:
+    since = feature_rules()[feature].since
+    return _at_least(since) if since else "needs another accelerator"
+
+
+def _at_least(capability: Capability) -> str:
+    return f"needs compute capability {capability[0]}.{capability[1]}"

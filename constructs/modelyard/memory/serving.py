@@ -15,7 +15,6 @@ from modelyard.memory.ledger import MemoryLedger, memory_ledger
 from modelyard.memory.llama_server import cpu_ledger, longest_context, most_layers, offload_ledger
 from modelyard.memory.loaded_model import draft_architecture, known_architecture
 from modelyard.memory.misfits import LEAST_LENGTH, context_does_not_fit, weights_do_not_fit
-from modelyard.memory.number_formats import BFLOAT16
 from modelyard.memory.parallelism import Parallelism
 from modelyard.memory.places import Places
 from modelyard.memory.release_choice import engine_for
@@ -132,8 +131,8 @@ def _fit(
         return [context_does_not_fit(model, ledger, wanted, longest, count, prices), *batch]
     if problems := [*batch, *utilization_findings(fit, places)]:
         return problems
-    cc = accelerator.compute_capability
-    dtype = "float16" if settings.dtype == "auto" and cc is not None and cc < BFLOAT16 else settings.dtype
+    lacks_bfloat16 = accelerator.vendor == "nvidia" and not accelerator.has("bfloat16")
+    dtype = "float16" if settings.dtype == "auto" and lacks_bfloat16 else settings.dtype
     return Serving(
         model=model,
         arch=arch,

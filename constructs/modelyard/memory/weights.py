@@ -11,7 +11,6 @@ from modelyard.architecture.modules import draft_modules
 from modelyard.architecture.quantization import PLAIN
 from modelyard.engines.memory_facts import Absorbed
 from modelyard.hardware import Memory
-from modelyard.hardware.accelerators import Capability
 from modelyard.memory.parallelism import Parallelism
 
 # Rows of the vocabulary are padded to this multiple before they are split (vLLM, DEFAULT_VOCAB_PADDING_SIZE).
@@ -51,16 +50,16 @@ def weights_per_accelerator(
     *,
     drafts: bool = False,
     absorbed: Absorbed = "none",
-    capability: Capability | None = None,
+    padded: bool = False,
 ) -> Memory:
     """Weights on each rank of pipeline `stage`, rotary tables included.
 
     `drafts`: with the layers for multi-token prediction. `absorbed`: with the copies of latent attention's up-projections
-    that vLLM keeps beside the originals (layers/attention/mla_attention.py, W_UK_T and W_UV). `capability`: of the GPU,
-    whose kernels may pad the matrices of experts.
+    that vLLM keeps beside the originals (layers/attention/mla_attention.py, W_UK_T and W_UV). `padded`: on a GPU
+    whose kernels pad the matrices of experts in MXFP4.
     """
     copies = absorbed if arch.latent else "none"
-    return _weights(arch, split, stage, drafts, copies, _expert_padding(arch, capability))
+    return _weights(arch, split, stage, drafts, copies, _expert_padding(arch, padded))
 
 
 @lru_cache(maxsize=65536)
@@ -149,12 +148,10 @@ def _allocated(size: float) -> float:
     return whole if size >= _LARGE and whole - size <= _LEFT else size
 
 
-def _expert_padding(arch: Architecture, capability: Capability | None) -> tuple[int, int]:
-    """Multiples to which kernels for MXFP4 pad the hidden and the intermediate size of experts: Marlin before Hopper and
-    TensorRT-LLM on Blackwell do, Triton on Hopper does not (fused_moe/oracle/mxfp4.py)."""
+def _expert_padding(arch: Architecture, padded: bool) -> tuple[int, int]:
+    """Multiples to which kernels for MXFP4 pad the hidden and the intermediate size of experts (fused_moe/oracle/mxfp4.py)."""
     stored = arch.quantization
-    padded = stored is not None and stored.format.name == "mxfp4" and capability not in (None, (9, 0))
-    return (256, 128) if padded else (1, 1)
+    return (256, 128) if padded and stored is not None and stored.format.name == "mxfp4" else (1, 1)
 
 
 def _bytes_on_rank(

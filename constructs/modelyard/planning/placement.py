@@ -10,6 +10,7 @@ from functools import lru_cache
 from modelyard.engines import engine
 from modelyard.engines.host import HostLoad
 from modelyard.hardware import InstanceType, Memory, Prices, platform_facts, types_with
+from modelyard.hardware.instance_types import efa_hugepages
 from modelyard.memory.serving import Serving
 from modelyard.memory.weights import checkpoint_size
 from modelyard.planning.admission import (
@@ -58,10 +59,6 @@ class Placement:
 _KUBELET_CPU_MILLI = 110  # what Karpenter takes off the first cores of a node
 
 
-# Huge pages that libfabric's EFA provider takes on p5 (AWS guide for EFA on EKS, 5128 MiB).
-_EFA_HUGEPAGES = Memory.mib(5128)
-
-
 def pod_request(serving: Serving) -> PodRequest:
     """Requests of the server's container, in every pod of a replica."""
     workers = serving.count // serving.nodes
@@ -90,7 +87,7 @@ def pod_request(serving: Serving) -> PodRequest:
         shm=asked.shm,
         ephemeral=EPHEMERAL + checkpoint if kept else EPHEMERAL,
         efa_interfaces=_efa_of_a_node(serving, workers) if spread else 0,
-        hugepages=_EFA_HUGEPAGES if spread else Memory(0),
+        hugepages=efa_hugepages() if spread else Memory(0),
     )
 
 

@@ -83,18 +83,18 @@ def _efa_interfaces(types: list[InstanceType]) -> list[dict[str, Any]]:
     """One interface with an address, and an EFA device without one on every network card: addresses stay for pods.
 
     Without this Karpenter attaches every interface with addresses of its own (Karpenter, EC2NodeClass networkInterfaces;
-    EC2 user guide, EFA on p5: device 1 of every card). A type with one EFA device per card beside the primary interface
-    carries it on device 1 of card 0 and on device 0 of the others (p6-b200, same guide).
+    hardware/data/fabric.yaml has the devices). A pool of several families takes the highest device that one of them uses.
     """
     cards = min((t.efa_interfaces for t in types if t.efa_interfaces), default=0)
-    later = 0 if all(t.family.startswith("p6") for t in types) else 1
+    first_card = max((t.efa_devices.first_card for t in types), default=0)
+    other_cards = max((t.efa_devices.other_cards for t in types), default=0)
     first = {"networkCardIndex": 0, "deviceIndex": 0, "interfaceType": "interface"}
     return [
         first,
         *(
             {
                 "networkCardIndex": card,
-                "deviceIndex": 1 if card == 0 else later,
+                "deviceIndex": first_card if card == 0 else other_cards,
                 "interfaceType": "efa-only",
             }
             for card in range(cards)
