@@ -74,10 +74,7 @@ def test_the_longest_length_fits_and_one_block_more_does_not(question: dict[str,
     found = answer(question)
     assume(found.ledger is not None and found.longest > 0)
     assert found.ledger is not None
-    arch = found.ledger.request.arch
-    limit = max(arch.max_position, found.max_model_len)
-    if arch.encoder:  # reads a text at once
-        limit = min(limit, question["maxNumBatchedTokens"])
+    limit = max(found.ledger.request.arch.max_position, found.max_model_len)
 
     assert holds(question, found.longest)
     if found.longest < limit:

@@ -92,22 +92,15 @@ def test_a_batch_that_contradicts_itself_is_told_beside_what_does_not_fit() -> N
     assert codes(unserved(model="hf://Qwen/Qwen2.5-72B-Instruct", engine=crowded)) == ["FIT001", "BATCH001"]
 
 
-@pytest.mark.parametrize("stated", [{}, {"maxModelLen": 512}, {"maxNumBatchedTokens": 512}])
+@pytest.mark.parametrize("stated", [{}, {"maxModelLen": 512}, {"maxNumBatchedTokens": 2048}])
 def test_a_text_that_is_read_at_once_fits_into_a_batch(stated: dict[str, int]) -> None:
     found = fitting(model="hf://BAAI/bge-m3", task="embed", engine=stated)
-
-    assert found.max_model_len <= found.max_num_batched_tokens
-    assert found.max_model_len == stated.get("maxModelLen", stated.get("maxNumBatchedTokens", 8192))
-    assert found.longest >= found.max_model_len
-
-
-def test_a_stated_batch_below_a_text_that_is_read_at_once_is_refused_and_never_raised() -> None:
-    stated = {"maxModelLen": 1024, "maxNumBatchedTokens": 512}
-
-    assert codes(unserved(model="hf://BAAI/bge-m3", task="embed", engine=stated)) == ["BATCH001"]
     asked = answer(model="BAAI/bge-m3", accelerator="l40s", **stated)
-    assert "BATCH001" in codes(asked.findings)
-    assert asked.longest == 512
+
+    assert found.max_model_len == stated.get("maxModelLen", 8192)
+    assert found.max_num_batched_tokens >= found.max_model_len
+    assert asked.ledger is not None
+    assert asked.ledger.request.max_num_batched_tokens == found.max_num_batched_tokens
 
 
 def test_an_image_longer_than_the_prompt_is_a_warning() -> None:

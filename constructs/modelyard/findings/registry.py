@@ -192,9 +192,8 @@ _CHECKS = (
         "BATCH001",
         "A batch smaller than its sequences",
         "vLLM stops at start-up when maxNumBatchedTokens is below maxNumSeqs: every running sequence needs one token a step. "
-        "A model that reads a text at once, for a vector or a score, needs maxModelLen tokens as well. Where the file states "
-        "less than two of these, the others follow.",
-        "Raise maxNumBatchedTokens, or lower maxNumSeqs or maxModelLen.",
+        "Where the file leaves maxNumSeqs out, it follows from maxNumBatchedTokens.",
+        "Raise maxNumBatchedTokens, lower maxNumSeqs or leave it out.",
     ),
     _error(
         "UTIL001",

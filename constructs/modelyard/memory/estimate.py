@@ -98,8 +98,6 @@ def estimate(
         return Estimate(request, tuple(problems), ledger, wanted, longest)
     ledger = memory_ledger(run.at(wanted))
     longest = longest_length(lambda length: memory_ledger(run.at(length)), limit)
-    if arch.encoder:
-        longest = min(longest, run.longest_text)
     problems += fit_findings(Fit(ledger, wanted, longest), places)
     return Estimate(request, tuple(problems), ledger, wanted, longest)
 

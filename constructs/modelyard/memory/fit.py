@@ -70,14 +70,6 @@ def batch_findings(fit: Fit, places: Places) -> Iterator[Finding]:
             subject=places.subject,
             field=places.max_num_seqs,
         )
-    if request.arch.encoder and tokens < fit.wanted:
-        yield Finding(
-            "BATCH001",
-            f"maxNumBatchedTokens {tokens} is below maxModelLen {fit.wanted}, and the model reads a text at once",
-            f"use maxModelLen {tokens} or less, or maxNumBatchedTokens {fit.wanted} or more",
-            subject=places.subject,
-            field=places.max_num_batched_tokens,
-        )
 
 
 def utilization_findings(fit: Fit, places: Places) -> Iterator[Finding]:

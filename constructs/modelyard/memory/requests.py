@@ -102,19 +102,16 @@ class Run:
             enforce_eager=request.enforce_eager,
         )
 
-    @property
-    def longest_text(self) -> int:
-        """Tokens of the longest text: the model's own limit, or a stated batch where an encoder reads a text at once."""
-        limit, tokens = self.arch.max_position, self.max_num_batched_tokens
-        return min(limit, tokens) if self.arch.encoder and tokens else limit
-
     def at(self, length: int) -> MemoryRequest:
-        """The request of an engine that is started with `length`. What is stated stays; defaults follow from each other:
-        no more sequences than tokens in a batch, and a batch that holds a whole text where an encoder reads it at once."""
+        """The request of an engine that is started with `length`. What is stated stays, and defaults follow from it: no more
+        sequences than tokens in a batch. An encoder reads a text at once, so its batch holds the longest, whatever is
+        stated."""
         tokens, seqs = self.facts.batch_defaults(
             self.accelerator, length, latent=self.arch.latent is not None
         )
-        tokens = self.max_num_batched_tokens or (max(tokens, length) if self.arch.encoder else tokens)
+        tokens = self.max_num_batched_tokens or tokens
+        if self.arch.encoder:
+            tokens = max(tokens, length)
         return MemoryRequest(
             arch=self.arch,
             accelerator=self.accelerator,

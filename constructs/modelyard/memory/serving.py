@@ -119,9 +119,9 @@ def _fit(
             ledgers[decided] = with_sustainable_batch(model, memory_ledger(asked))
         return ledgers[decided]
 
-    limit, text = arch.max_position, run.longest_text
+    limit = arch.max_position
     longest = longest_length(ledger_at, limit, at_once=settings.concurrency)
-    wanted = settings.max_model_len or min(_default_length(longest, limit), text)
+    wanted = settings.max_model_len or _default_length(longest, limit)
     ledger = ledger_at(max(wanted, 1))
     fit, places = Fit(ledger, wanted, longest), Places.in_file(model)
     batch = list(batch_findings(fit, places))
@@ -145,7 +145,7 @@ def _fit(
         max_num_seqs=ledger.request.max_num_seqs,
         max_num_batched_tokens=ledger.request.max_num_batched_tokens,
         ledger=ledger,
-        longest=min(longest, text),
+        longest=longest,
     )
 
 
