@@ -34,6 +34,14 @@ def test_no_second_copy_of_the_library_is_importable_by_its_folder() -> None:
     assert '"constructs.modelyard".msg' in banned
 
 
+def test_files_that_are_spread_over_processes_by_name_are_there() -> None:
+    from tests.conftest import APART, LONG, TOGETHER
+
+    assert [
+        name for name in (*APART, *LONG, *TOGETHER) if not (ROOT / name.partition("::")[0]).exists()
+    ] == []
+
+
 def lint_imports(folder: Path) -> subprocess.CompletedProcess[str]:
     return subprocess.run(
         [Path(sys.executable).with_name("lint-imports"), "--no-cache"],

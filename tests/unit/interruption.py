@@ -13,6 +13,7 @@ import resource
 import signal
 import sys
 import traceback
+import warnings
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any, Literal
@@ -29,7 +30,10 @@ _WRITING = os.O_WRONLY | os.O_RDWR | os.O_CREAT
 
 def run_apart(action: Callable[[], object]) -> int:
     """Run `action` in a fork; 0 where it returned, 1 where it raised, the negative number of a signal that ended it."""
-    child = os.fork()
+    with warnings.catch_warnings():
+        # From Python 3.12 on, of other threads: those of pytest-xdist, which the child does not use.
+        warnings.simplefilter("ignore", DeprecationWarning)
+        child = os.fork()
     if child:
         return os.waitstatus_to_exitcode(os.waitpid(child, 0)[1])
     code = 70
