@@ -1,10 +1,10 @@
 """What Modelyard makes, written down, so that two states of the code can be compared byte by byte.
 
-    behaviour.py record FOLDER       rendered trees, answers of commands as JSON and templates of every environment here
+    behaviour.py record FOLDER       rendered trees, answers as JSON and templates of every environment here
     behaviour.py compare OLD NEW     what differs between two records; exit 1 when anything does
 
-`record` uses the command line and `app.py` of the working directory alone, so it can be run in an older checkout as well.
-Environments are those that the project ships and those of `tests/fixtures`.
+`record` uses the command line and `app.py` of the working directory alone, so it can be run in an older
+checkout as well. Environments are those that the project ships and those of `tests/fixtures`.
 """
 
 from __future__ import annotations
@@ -31,7 +31,8 @@ _TRACE = re.compile(r"/tmp/jsii-kernel-\w+")  # where jsii unpacked itself, in s
 
 @dataclass(frozen=True)
 class Recorded:
-    """One command, and where its output goes: standard output and the exit code to `answer`, files where it writes them."""
+    """One command, and where its output goes: standard output and the exit code to `answer`, files where it
+    writes them."""
 
     command: tuple[str, ...]
     answer: Path

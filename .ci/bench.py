@@ -1,7 +1,8 @@
-"""What the commands cost: CPU seconds (user and system, children included) and peak memory, the median of five runs.
+"""What the commands cost: CPU seconds (user and system, children included) and peak memory, the median of
+five runs.
 
-Then what planning costs by the number of models: CPU seconds of `plan` alone, the median of five fresh processes, over
-pools of every accelerator in the catalogue. `bench.py COUNT` is one such run.
+Then what planning costs by the number of models: CPU seconds of `plan` alone, the median of five fresh
+processes, over pools of every accelerator in the catalogue. `bench.py COUNT` is one such run.
 """
 
 from __future__ import annotations

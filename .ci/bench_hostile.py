@@ -1,8 +1,10 @@
-"""What hostile files cost: time and peak memory of `modelyard validate FILE`, and both beside a file of three lines.
+"""What hostile files cost: time and peak memory of `modelyard validate FILE`, and both beside a file of three
+lines.
 
-Each is the quickest of three runs, start-up included; the kernel counts for exactly that process. The limits are 1 s and
-200 MiB. What is beyond them is marked, and the run fails. Time is that of the processors, and where a file of three lines
-takes half a second already, twice that: a machine with other work is slower for every file.
+Each is the quickest of three runs, start-up included; the kernel counts for exactly that process. The limits
+are 1 s and 200 MiB. What is beyond them is marked, and the run fails. Time is that of the processors, and
+where a file of three lines takes half a second already, twice that: a machine with other work is slower for
+every file.
 """
 
 from __future__ import annotations

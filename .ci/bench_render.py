@@ -1,7 +1,8 @@
 """What rendering costs by the number of models, beside `helm template` of the same objects.
 
-The chart is made of the objects that Modelyard renders for one model, its name a value, so that both write the same. Helm
-fills in names and nothing else; Modelyard reads the specs, plans, and checks every object against every other one.
+The chart is made of the objects that Modelyard renders for one model, its name a value, so that both write
+the same. Helm fills in names and nothing else; Modelyard reads the specs, plans, and checks every object
+against every other one.
 
 `bench_render.py COUNT FOLDER` is one run of Modelyard in a fresh process.
 """

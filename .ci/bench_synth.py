@@ -1,8 +1,8 @@
-"""What synthesis costs by the number of models: CPU seconds of the stacks of one environment, planning and rendering
-excluded, the median of three fresh processes. `bench_synth.py COUNT` is one such run.
+"""What synthesis costs by the number of models: CPU seconds of the stacks of one environment, planning and
+rendering excluded, the median of three fresh processes. `bench_synth.py COUNT` is one such run.
 
-Manifests travel as an asset, never inside a template, so that the stacks know nothing of models: the ratio should be 1,
-but for the files of the asset, which are read once.
+Manifests travel as an asset, never inside a template, so that the stacks know nothing of models: the ratio
+should be 1, but for the files of the asset, which are read once.
 """
 
 from __future__ import annotations

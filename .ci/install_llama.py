@@ -1,7 +1,7 @@
 """Build the real llama-server into .venv-llama, for `tests/engine` alone.
 
-No registry has the program ready-made; one has its sources, vendored whole. With the tools of a C++ compiler it is ten
-minutes of work for two cores, once.
+No registry has the program ready-made; one has its sources, vendored whole. With the tools of a C++ compiler
+it is ten minutes of work for two cores, once.
 """
 
 from __future__ import annotations

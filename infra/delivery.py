@@ -100,7 +100,8 @@ class DeliveryStack(EnvironmentStack):
 
     @staticmethod
     def needed(settings: Environment) -> bool:
-        """Whether AWS has a part in the delivery: a Git repository of yours and an Argo CD of yours need nothing."""
+        """Whether AWS has a part in the delivery: a Git repository of yours and an Argo CD of yours need
+        nothing."""
         return settings.delivery == "flux" or bool(settings.git and settings.git.managed)
 
     def _substitutions(self) -> dict[str, str]:

@@ -17,8 +17,9 @@ from modelyard.spec import Environment
 class EnvironmentStack(Stack):
     """A stack of one concern in one environment.
 
-    Stacks hand over through SSM parameters with fixed paths, `/modelyard/ENVIRONMENT/CONCERN/KEY`. An export would
-    tie its producer to every consumer: CloudFormation refuses to change or delete it while somebody imports it.
+    Stacks hand over through SSM parameters with fixed paths, `/modelyard/ENVIRONMENT/CONCERN/KEY`. An export
+    would tie its producer to every consumer: CloudFormation refuses to change or delete it while somebody
+    imports it.
     """
 
     concern: ClassVar[str]
@@ -45,7 +46,8 @@ class EnvironmentStack(Stack):
 
     @staticmethod
     def own_tag(settings: Environment) -> tuple[str, str]:
-        """Key and value of the tag on everything of an environment, nodes that Karpenter launches included."""
+        """Key and value of the tag on everything of an environment, nodes that Karpenter launches
+        included."""
         return ENVIRONMENT_TAG, settings.name
 
     @property

@@ -1,4 +1,5 @@
-"""Stack `GitHub`: the role that the workflow of one repository takes in one environment, and GitHub as an issuer."""
+"""Stack `GitHub`: the role that the workflow of one repository takes in one environment, and GitHub as an
+issuer."""
 
 from __future__ import annotations
 
@@ -20,8 +21,9 @@ _AUDIENCE: Final = "sts.amazonaws.com"
 class GitHubStack(EnvironmentStack):
     """What an administrator deploys once, so that the workflow can deploy from then on without a stored key.
 
-    The token must be for this repository *and* for the GitHub environment of the same name: the reviewers that the
-    environment asks for stand before the credentials. With them one can become the roles of `cdk bootstrap`, no more.
+    The token must be for this repository *and* for the GitHub environment of the same name: the reviewers
+    that the environment asks for stand before the credentials. With them one can become the roles of `cdk
+    bootstrap`, no more.
     """
 
     concern = "github"

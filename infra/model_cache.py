@@ -40,8 +40,8 @@ class ModelCacheStack(EnvironmentStack):
         buckets = [s3.Bucket.from_bucket_name(self, f"Bucket-{name}", name) for name in cache.read_buckets]
         ours = None
         if cache.weights_bucket or cache.file_system == "s3-files":
-            # S3's own key: weights are no secret, and with a key of ours every reader would need a grant. S3 Files needs
-            # versions, and an overwritten checkpoint can be taken back.
+            # S3's own key: weights are no secret, and with a key of ours every reader would need a grant. S3
+            # Files needs versions, and an overwritten checkpoint can be taken back.
             ours = PrivateBucket(
                 self,
                 "Weights",

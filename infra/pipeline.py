@@ -43,7 +43,8 @@ class EnvironmentStage(Stage):
 
 
 class PipelineStack(Stack):
-    """Source, checks and synthesis, then each environment with its smoke step, behind its approval if it has one."""
+    """Source, checks and synthesis, then each environment with its smoke step, behind its approval if it has
+    one."""
 
     def __init__(
         self,

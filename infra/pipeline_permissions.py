@@ -14,13 +14,15 @@ from constructs import IConstruct
 from infra.bootstrap import bootstrap_role_arn
 
 _UNUSED: Final = {"codebuild:CreateReportGroup", "logs:CreateLogGroup"}
-"""First actions of statements about reports, which nobody writes, and about log groups other than the one that is stated."""
+"""First actions of statements about reports, which nobody writes, and about log groups other than the one
+that is stated."""
 
 _BEFORE_EXACT_ACTIONS: Final = 850
 
 
 def narrow_permissions(stack: Stack) -> None:
-    """Give every `*` of CDK Pipelines a name: its own stacks, its own projects, the bootstrap roles of its account.
+    """Give every `*` of CDK Pipelines a name: its own stacks, its own projects, the bootstrap roles of its
+    account.
 
     A wildcard that is not known here stays, for the controls to find.
     """

@@ -11,7 +11,8 @@ SYNTH: Final = "make synth-pipeline"
 """The pipeline with all its stages, to `cdk.out`, with the checkers as plugins."""
 
 SMOKE_WAIT_MINUTES: Final = 175
-"""SMOKE_WAIT of the Makefile: how long a smoke step waits for the models, which is what Flux grants all folders."""
+"""SMOKE_WAIT of the Makefile: how long a smoke step waits for the models, which is what Flux grants all
+folders."""
 
 SMOKE_TIMEOUT_MINUTES: Final = SMOKE_WAIT_MINUTES + 30
 """When a smoke step is ended from outside: what it installs and renders before it waits takes minutes."""

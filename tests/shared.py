@@ -17,7 +17,8 @@ T = TypeVar("T")
 def once(factory: pytest.TempPathFactory, name: str, make: Callable[[Path], T]) -> T:
     """What `make` returns, given a new folder that stays; other processes of the same run get a copy of it.
 
-    The processes of pytest-xdist wait for each other here, so `make` must not ask for anything under the same name.
+    The processes of pytest-xdist wait for each other here, so `make` must not ask for anything under the same
+    name.
     """
     base = factory.getbasetemp()
     run = base.parent if "PYTEST_XDIST_WORKER" in os.environ else base

@@ -1,6 +1,7 @@
 """Modelyard: LLM inference on Amazon EKS as code.
 
-What people who write Python need is here; each name is imported when it is first used, and none of them starts jsii.
+What people who write Python need is here; each name is imported when it is first used, and none of them
+starts jsii.
 """
 
 from __future__ import annotations

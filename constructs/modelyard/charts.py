@@ -1,4 +1,5 @@
-"""The organisation's own charts: Python of the project, named in `modelyard.yaml`, that adds or replaces objects."""
+"""The organisation's own charts: Python of the project, named in `modelyard.yaml`, that adds or replaces
+objects."""
 
 from __future__ import annotations
 
@@ -28,8 +29,8 @@ class ChartsError(Failure):
 def project_hook(root: Path = Path()) -> Hook | None:
     """What the project at `root` does to a composition; None where `modelyard.yaml` names no charts.
 
-    The package is loaded under its own name, so that its modules import each other as everywhere; nothing is added to
-    `sys.path`.
+    The package is loaded under its own name, so that its modules import each other as everywhere; nothing is
+    added to `sys.path`.
 
     Raises:
         ChartsError: the settings cannot be read, or the charts cannot be loaded.

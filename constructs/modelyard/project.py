@@ -1,4 +1,5 @@
-"""From the files of a project to plans and objects: models, environments, prices and the organisation's charts.
+"""From the files of a project to plans and objects: models, environments, prices and the organisation's
+charts.
 
 What the command line, `app.py` and users of the library open a project with.
 """

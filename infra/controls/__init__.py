@@ -1,1 +1,2 @@
-"""What templates are held to: rules of our own, the checkers of others, and the findings that are accepted."""
+"""What templates are held to: rules of our own, the checkers of others, and the findings that are
+accepted."""

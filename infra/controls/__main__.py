@@ -1,4 +1,5 @@
-"""`make controls`: all checkers over all apps, or those that are named; exit code 1 where a finding is open or stale."""
+"""`make controls`: all checkers over all apps, or those that are named; exit code 1 where a finding is open
+or stale."""
 
 from __future__ import annotations
 

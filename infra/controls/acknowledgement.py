@@ -22,8 +22,8 @@ class Place:
 class Acknowledgement:
     """One reason for one or more rules of a checker.
 
-    Rules are exact, with `{account}` and `{region}` for the stack's own, and `{bucket}` for each of its buckets; paths are patterns over construct paths that
-    begin with the stack's name.
+    Rules are exact, with `{account}` and `{region}` for the stack's own, and `{bucket}` for each of its
+    buckets; paths are patterns over construct paths that begin with the stack's name.
     """
 
     checker: Checker

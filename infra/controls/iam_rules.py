@@ -1,4 +1,5 @@
-"""Who may do what, as templates say it: no wildcard action, and a wildcard resource only where AWS offers nothing else."""
+"""Who may do what, as templates say it: no wildcard action, and a wildcard resource only where AWS offers
+nothing else."""
 
 from __future__ import annotations
 
@@ -28,7 +29,8 @@ UNSCOPED: Final = {
     ),
     "pricing:GetProducts": _AUTHORIZATION + "list_awspricelist.html",
     "iam:ListInstanceProfiles": _AUTHORIZATION + "list_awsidentityandaccessmanagementiam.html",
-    # Its resource types are load balancers; a cluster is named by the condition key arc-zonal-shift:ResourceIdentifier.
+    # Its resource types are load balancers; a cluster is named by the condition key
+    # arc-zonal-shift:ResourceIdentifier.
     "arc-zonal-shift:GetManagedResource": _AUTHORIZATION
     + "list_amazonapplicationrecoverycontroller-zonalshift.html",
 }

@@ -1,4 +1,5 @@
-"""Findings that are accepted for what the shipped environments leave at its default; the rest is in `acknowledgements`."""
+"""Findings that are accepted for what the shipped environments leave at its default; the rest is in
+`acknowledgements`."""
 
 from __future__ import annotations
 

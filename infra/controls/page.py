@@ -1,4 +1,5 @@
-"""`python -m infra.controls.page docs/explanation/controls.md`: the list of what is accepted, written into its page."""
+"""`python -m infra.controls.page docs/explanation/controls.md`: the list of what is accepted, written into
+its page."""
 
 from __future__ import annotations
 

@@ -1,4 +1,5 @@
-"""cdk-nag, cfn-guard and the rules of our own as plugins of a CDK app: with them, a finding fails `cdk synth`."""
+"""cdk-nag, cfn-guard and the rules of our own as plugins of a CDK app: with them, a finding fails `cdk
+synth`."""
 
 from __future__ import annotations
 
@@ -28,7 +29,8 @@ PLUGINS: Final[dict[str, Checker]] = {
 """Name of a plugin in reports and acknowledgements to our name of the checker."""
 
 BROKEN_GUARD_RULES: Final = ("ct-lambda-pr-3",)
-"""The plugin dies of this rule's answer for a function whose subnets are parameters, and of all others with it (0.0.62).
+"""The plugin dies of this rule's answer for a function whose subnets are parameters, and of all others with
+it (0.0.62).
 
 The rule asks that functions are in a VPC; checkov's CKV_AWS_117 asks the same.
 """
@@ -70,7 +72,8 @@ class TemplateRules:
 
 
 def add_controls(app: cdk.App) -> None:
-    """Have `app` fail its synthesis on what cdk-nag, cfn-guard or our own rules find, unless it is accepted."""
+    """Have `app` fail its synthesis on what cdk-nag, cfn-guard or our own rules find, unless it is
+    accepted."""
     _acknowledge([child for child in app.node.find_all() if isinstance(child, cdk.Stack)])
     cdk.Validations.of(app).add_plugins(
         AwsSolutionsChecks(),
@@ -119,7 +122,8 @@ class CheckerFailed(Exception):
 
 
 def read_report(assembly: Path, stacks: Iterable[str]) -> tuple[list[Violation], list[Violation]]:
-    """What the plugins found in the app with these stacks, by construct path: what fails it, and what is acknowledged.
+    """What the plugins found in the app with these stacks, by construct path: what fails it, and what is
+    acknowledged.
 
     Raises:
         CheckerFailed: a plugin could not do its work, which CDK reports like a finding without any place.

@@ -63,7 +63,8 @@ def templates_of(assembly: Path) -> list[StackTemplate]:
     return found
 
 
-# The message of an informational rule, which cfn-lint 1.58 passes on as an error of a pipeline's actions (E3703).
+# The message of an informational rule, which cfn-lint 1.58 passes on as an error of a pipeline's actions
+# (E3703).
 _MATTER_OF_TASTE = "Prefer using Fn::Sub over Fn::Join with an empty delimiter"
 
 

@@ -44,7 +44,8 @@ class Survey:
 
 @dataclass(frozen=True)
 class Assembled:
-    """An app with the plugins in it, synthesised whatever they found. `stacks`: those that are looked at here."""
+    """An app with the plugins in it, synthesised whatever they found. `stacks`: those that are looked at
+    here."""
 
     name: str
     place: Place
@@ -81,7 +82,8 @@ def assemble(
 
 
 def assemble_pipeline(root: Path, folder: Path) -> Assembled:
-    """Synthesise the pipeline with its stages. Their stacks are those of the environments, and looked at there."""
+    """Synthesise the pipeline with its stages. Their stacks are those of the environments, and looked at
+    there."""
     pipeline, tree = read_pipeline(root), _some_tree(folder)
     stages = [(read_environment(root, stage.environment), tree) for stage in pipeline.stages]
     app = new_app(root, folder / "cdk.out")
@@ -104,7 +106,8 @@ def read_pipeline(root: Path) -> Pipeline:
 
 
 def new_app(root: Path, out: Path, *, validate: bool = True) -> cdk.App:
-    """An app with the feature flags that the command line takes from `cdk.json`, with CDK's own validation or without."""
+    """An app with the feature flags that the command line takes from `cdk.json`, with CDK's own validation or
+    without."""
     flags: dict[str, Any] = json.loads((root / "cdk.json").read_text(encoding="utf-8"))["context"]
     return cdk.App(outdir=str(out), context=flags, builtin_cloud_formation_validation=validate)
 
@@ -129,7 +132,8 @@ def survey(assembled: Iterable[Assembled], *, checkov: Path, workspace: Path) ->
     surveys = []
     for app in apps:
         refused, acknowledged = read_report(app.folder, [each.construct for each in templates_of(app.folder)])
-        # The built-in validation runs in every synthesis; what it may say is acknowledged beside the construct.
+        # The built-in validation runs in every synthesis; what it may say is acknowledged beside the
+        # construct.
         plugins = [*refused, *(found for found in acknowledged if found.checker != "cfn-validate")]
         names = {each.stack for each in templates[app.name]}
         here = {found for found in plugins if not found.path or found.path.partition("/")[0] in names}
@@ -162,7 +166,8 @@ def stale(
 
 
 def _some_tree(folder: Path) -> Path:
-    """A folder to deliver. What is in it decides over the name of an asset and over nothing else in a template."""
+    """A folder to deliver. What is in it decides over the name of an asset and over nothing else in a
+    template."""
     tree = folder / "tree"
     tree.mkdir(parents=True)
     (tree / "kustomization.yaml").write_text("resources: []\n", encoding="utf-8")

@@ -1,8 +1,9 @@
 """Rules over CloudFormation templates, for what the other checkers do not see.
 
-cdk-nag knows `aws_eks`, not `aws_eks_v2`; checkov has no rule for a public API server; neither asks for all five logs of
-a control plane or sees a node group on Amazon Linux 2. A rule is a function of a template: it yields the logical id of a
-resource and what is wrong with it. Values that only CloudFormation knows count as wrong where a literal would be right.
+cdk-nag knows `aws_eks`, not `aws_eks_v2`; checkov has no rule for a public API server; neither asks for all
+five logs of a control plane or sees a node group on Amazon Linux 2. A rule is a function of a template: it
+yields the logical id of a resource and what is wrong with it. Values that only CloudFormation knows count as
+wrong where a literal would be right.
 """
 
 from __future__ import annotations

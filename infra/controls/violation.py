@@ -13,8 +13,8 @@ Template = dict[str, Any]
 class Violation:
     """A rule that something in a template breaks.
 
-    `path` is the construct path from its stack on, such as `Network/Network/Vpc/Resource`: the same for every checker,
-    in every environment, and whether or not the stack is part of a pipeline.
+    `path` is the construct path from its stack on, such as `Network/Network/Vpc/Resource`: the same for every
+    checker, in every environment, and whether or not the stack is part of a pipeline.
     """
 
     checker: Checker

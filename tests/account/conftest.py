@@ -1,4 +1,5 @@
-"""An account that is all right, an environment for it, and the command in this process. No socket is opened."""
+"""An account that is all right, an environment for it, and the command in this process. No socket is
+opened."""
 
 from __future__ import annotations
 

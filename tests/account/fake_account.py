@@ -1,4 +1,5 @@
-"""An AWS account for tests: moto's, and answers of our own, held to botocore's models, where moto has no API."""
+"""An AWS account for tests: moto's, and answers of our own, held to botocore's models, where moto has no
+API."""
 
 from __future__ import annotations
 

@@ -1,7 +1,8 @@
-"""The fake account behind an HTTP address, for commands in processes of their own: AWS_ENDPOINT_URL leads there.
+"""The fake account behind an HTTP address, for commands in processes of their own: AWS_ENDPOINT_URL leads
+there.
 
-moto's own server needs packages that nothing else here does. A request is parsed and its answer written by moto's routers,
-parsers and serialisers; in between, boto3 asks the fake account in this process.
+moto's own server needs packages that nothing else here does. A request is parsed and its answer written by
+moto's routers, parsers and serialisers; in between, boto3 asks the fake account in this process.
 """
 
 from __future__ import annotations

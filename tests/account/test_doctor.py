@@ -1,4 +1,5 @@
-"""`modelyard doctor` says what an account lacks, with the command that mends it, and what it was not allowed to see."""
+"""`modelyard doctor` says what an account lacks, with the command that mends it, and what it was not allowed
+to see."""
 
 from __future__ import annotations
 
@@ -75,7 +76,8 @@ def test_the_zones_that_a_fix_names_mend_the_problem(project: Project) -> None:
 
 
 def test_a_model_that_only_the_larger_type_admits_needs_it_in_every_zone(project: Project) -> None:
-    """The pool has p5.4xlarge in zone c and p5.48xlarge in a and c; a model on eight GPUs has no use for the former."""
+    """The pool has p5.4xlarge in zone c and p5.48xlarge in a and c; a model on eight GPUs has no use for the
+    former."""
     project.environment(
         availabilityZones=[f"{REGION}c", f"{REGION}d"],
         pools={"p5": {**P5, "instanceTypes": ["p5.4xlarge", "p5.48xlarge"]}},

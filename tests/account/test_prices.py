@@ -1,4 +1,5 @@
-"""`modelyard catalog refresh` asks AWS for prices, and every command then plans with them and says of what day they are."""
+"""`modelyard catalog refresh` asks AWS for prices, and every command then plans with them and says of what
+day they are."""
 
 from __future__ import annotations
 

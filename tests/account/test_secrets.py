@@ -1,4 +1,5 @@
-"""`modelyard secrets` puts values in, says which are missing and makes new keys, and shows a value to nobody."""
+"""`modelyard secrets` puts values in, says which are missing and makes new keys, and shows a value to
+nobody."""
 
 from __future__ import annotations
 
@@ -50,7 +51,8 @@ def value_of(manager: Any, secret: str, stage: str = "AWSCURRENT") -> str:
 
 @pytest.fixture
 def watched(project: Project, caplog: pytest.LogCaptureFixture) -> Run:
-    """The command with every log on. No value that was planted may leave it: by a stream, a log or boto3's own logger."""
+    """The command with every log on. No value that was planted may leave it: by a stream, a log or boto3's
+    own logger."""
 
     def run(*args: str) -> Answer:
         stream = io.StringIO()
@@ -438,7 +440,8 @@ def test_commands_name_the_file_of_the_environment_whatever_it_calls_itself(proj
 def test_debug_logs_of_boto3_would_show_the_value_without_our_care(
     project: Project, fake: FakeAccount, caplog: pytest.LogCaptureFixture
 ) -> None:
-    """The planted mistake: what the tests above look for is really there when a request is sent the plain way."""
+    """The planted mistake: what the tests above look for is really there when a request is sent the plain
+    way."""
     caplog.set_level(logging.DEBUG)
     client = boto3.Session(region_name=REGION).client("secretsmanager")
 

@@ -1,4 +1,5 @@
-"""`modelyard verify` in an account whose buckets and parameters are moto's: what the pods' reports make of it."""
+"""`modelyard verify` in an account whose buckets and parameters are moto's: what the pods' reports make of
+it."""
 
 from __future__ import annotations
 
@@ -165,7 +166,8 @@ def test_a_model_that_answered_in_the_second_attempt(project: Project, cluster: 
 
 
 def test_a_model_that_came_back_is_asked_again(project: Project, cluster: Cluster) -> None:
-    """Its job has the name of before, and so have its reports; the bucket of the tree knows that it was gone."""
+    """Its job has the name of before, and so have its reports; the bucket of the tree knows that it was
+    gone."""
     cluster.s3.put_bucket_versioning(Bucket=TREE, VersioningConfiguration={"Status": "Enabled"})
     file = f"checks/qwen/job-{cluster.job}.yaml"
     body = (cluster.tree / file).read_bytes()

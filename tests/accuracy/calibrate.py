@@ -1,8 +1,8 @@
 """The constants of the memory table, from the measurements: what each log implies, and their median.
 
-A constant belongs to the versions that share a mechanism (an entry of engines/vllm/memory.yaml). Each log that
-prints a term implies one value of the constant behind it; the median of these is the constant. Leaving a family of models
-out gives the constants for the held-out error.
+A constant belongs to the versions that share a mechanism (an entry of engines/vllm/memory.yaml). Each log
+that prints a term implies one value of the constant behind it; the median of these is the constant. Leaving a
+family of models out gives the constants for the held-out error.
 """
 
 from __future__ import annotations
@@ -134,7 +134,8 @@ def implied_values(rows: Iterable[Measurement]) -> dict[tuple[str, str], list[tu
 
 
 def calibration(rows: Iterable[Measurement], *, without: str | None = None) -> Calibration:
-    """Medians over the logs, those of the family `without` left out. A constant that no log implies is not among them."""
+    """Medians over the logs, those of the family `without` left out. A constant that no log implies is not
+    among them."""
     return {
         key: median(kept)
         for key, values in implied_values(rows).items()

@@ -167,11 +167,13 @@ def show(answer: Answer) -> None:
         return
     kv, kv_error = measured_kv(row, answer.estimate), answer.kv_error
     print(
-        f"{row.id} {'*' if row.complete else ' '} {row.question['model'][:36]:36} v{row.question['engineVersion']:7} tp{row.question['tensorParallel']}"
+        f"{row.id} {'*' if row.complete else ' '} {row.question['model'][:36]:36} "
+        f"v{row.question['engineVersion']:7} tp{row.question['tensorParallel']}"
         f" w {ledger.weights.in_gib:6.2f}/{row.weights or 0:6.2f} act {ledger.activation.in_gib:5.2f}/{row.activation or 0:5.2f}"
         f" nt {ledger.non_torch.in_gib:4.2f}/{row.non_torch or 0:4.2f} cg {ledger.cuda_graphs.in_gib:4.2f}/{row.graphs or 0:4.2f}"
         f" kv {ledger.kv_cache.in_gib:6.2f}/{kv or 0:6.2f} {'' if kv_error is None else f'{kv_error:+.2%}':>8}"
-        f" tok {'' if answer.token_error is None else f'{answer.token_error:+.1%}':>7} {row.outcome} {'fits' if answer.estimate.fits else 'NOT'} {codes}"
+        f" tok {'' if answer.token_error is None else f'{answer.token_error:+.1%}':>7} {row.outcome} "
+        f"{'fits' if answer.estimate.fits else 'NOT'} {codes}"
     )
 
 

@@ -20,8 +20,8 @@ STARTED, FAILED = "started", ("oom", "max_len_too_big", "no_kv_memory")
 
 @dataclass(frozen=True)
 class Measurement:
-    """One log. Memory in GiB of one GPU; None where the log does not say. `complete`: GPU, tensor parallelism and
-    utilization are stated, so that the KV cache follows."""
+    """One log. Memory in GiB of one GPU; None where the log does not say. `complete`: GPU, tensor parallelism
+    and utilization are stated, so that the KV cache follows."""
 
     id: str
     question: dict[str, Any]
@@ -110,7 +110,8 @@ def _gpu(text: str) -> dict[str, Any] | None:
 
 
 def _version(row: dict[str, str]) -> str:
-    """The version stated, or the newest of the log's date; a log of the V0 engine counts as the last that had no other."""
+    """The version stated, or the newest of the log's date; a log of the V0 engine counts as the last that had
+    no other."""
     version = _newest(row)
     later = int(version.split(".")[1]) >= 8
     return _LAST_V0 if later and re.search(r"\bV0\b(?! starts)", row["notes"]) else version

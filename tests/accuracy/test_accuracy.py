@@ -66,7 +66,8 @@ def test_most_logs_print_both() -> None:
 
 
 def test_the_table_holds_what_the_logs_imply() -> None:
-    """A constant that drifts from its logs is found here; a tenth, or 50 MiB, is what medians of a few logs are worth."""
+    """A constant that drifts from its logs is found here; a tenth, or 50 MiB, is what medians of a few logs
+    are worth."""
     for (field, since), value in calibration(ROWS).items():
         in_the_table = getattr(memory_facts("vllm", since), field)
 
@@ -74,8 +75,9 @@ def test_the_table_holds_what_the_logs_imply() -> None:
 
 
 def test_drafting_layers_and_tokens_take_their_share_of_a_hybrid_cache() -> None:
-    """m161 leaves out what the same project runs everywhere: an fp8 cache, and three tokens drafted by the model's own
-    layer. That layer widens every group, each drafted token adds a state, and the states a longer convolution."""
+    """m161 leaves out what the same project runs everywhere: an fp8 cache, and three tokens drafted by the
+    model's own layer. That layer widens every group, each drafted token adds a state, and the states a longer
+    convolution."""
     answer = next(a for a in IN_SAMPLE if a.measured.id == "m161")
     assert answer.estimate.ledger is not None
     drafting = replace(

@@ -21,7 +21,8 @@ Series = Mapping[str, str]
 
 @dataclass(frozen=True)
 class Case:
-    """One alert: `firing` series make it fire at `minute`, `silent` ones do not; `what` says what the silence is about."""
+    """One alert: `firing` series make it fire at `minute`, `silent` ones do not; `what` says what the silence
+    is about."""
 
     alert: str
     firing: Series

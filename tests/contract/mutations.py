@@ -14,7 +14,8 @@ MODEL, SCALED, GROUP = "qwen3-32b-fp8", "llama-3-1-8b", "two-nodes"
 
 @dataclass(frozen=True)
 class Mutation:
-    """`value` in place of what is at `path` of one object; GONE takes it away, without a path the whole object."""
+    """`value` in place of what is at `path` of one object; GONE takes it away, without a path the whole
+    object."""
 
     name: str
     kind: str

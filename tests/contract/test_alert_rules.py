@@ -1,4 +1,5 @@
-"""Every rule of every environment as Prometheus' own tool reads it; every alert fires when it must, and only then."""
+"""Every rule of every environment as Prometheus' own tool reads it; every alert fires when it must, and only
+then."""
 
 from __future__ import annotations
 
@@ -91,7 +92,8 @@ def test_a_rule_that_prometheus_cannot_read_is_refused(full: Path, tmp_path: Pat
 
 
 def rules_of(alert: str, full: Path) -> list[dict[str, Any]]:
-    """The groups with this alert alone, and with what records the series that it asks for: the others take their time."""
+    """The groups with this alert alone, and with what records the series that it asks for: the others take
+    their time."""
     groups = yaml.load(full.read_text("utf-8"), Loader=yaml.CSafeLoader)["groups"]
     every = [rule for group in groups for rule in group["rules"]]
     kept = [rule for rule in every if rule.get("alert") == alert]

@@ -98,7 +98,8 @@ def deployed(project: Path, name: str) -> bytes:
 
 
 def synthesised(project: Path, name: str) -> bytes:
-    """The object's file as `cdk8s synth` leaves it: the command removes the output folder and runs the app in a shell."""
+    """The object's file as `cdk8s synth` leaves it: the command removes the output folder and runs the app in
+    a shell."""
     lines = (project / "cdk8s.yaml").read_text(encoding="utf-8").splitlines()
     [app] = [line.removeprefix("app: ") for line in lines if line.startswith("app: ")]
     run(project, "sh", "-c", app, CDK8S_OUTDIR="dist/cdk8s", MODELYARD_ENV=name)

@@ -1,4 +1,5 @@
-"""checkov's checks for Kubernetes over every rendered environment: what it finds is mended, or accepted with a reason."""
+"""checkov's checks for Kubernetes over every rendered environment: what it finds is mended, or accepted with
+a reason."""
 
 from __future__ import annotations
 
@@ -49,7 +50,8 @@ Found = tuple[str, str]
 def findings(folders: Mapping[str, Path], workspace: Path) -> dict[str, set[Found]]:
     """Check and name of every workload that fails it, by name of the folder.
 
-    One run, which takes seconds to start, over a copy of all: of several folders checkov reads the first alone.
+    One run, which takes seconds to start, over a copy of all: of several folders checkov reads the first
+    alone.
     """
     for name, folder in folders.items():
         shutil.copytree(folder, workspace / name)

@@ -1,4 +1,5 @@
-"""The jobs that ask a model: they reach it, nobody else does by their way, and their program is whole without Modelyard."""
+"""The jobs that ask a model: they reach it, nobody else does by their way, and their program is whole without
+Modelyard."""
 
 from __future__ import annotations
 
@@ -146,7 +147,8 @@ def test_a_job_reaches_names_the_package_index_and_servers_alone(each: Tree) -> 
     assert {server["metadata"]["name"] for server in servers(each)} <= chosen
     assert not chosen & {job["metadata"]["name"] for job in each.of("Job")}
     assert [port["port"] for port in models["ports"]] == ["http"]
-    # Where Flux delivers they write reports: S3 is behind 443 as the package index is, its credentials come from the node.
+    # Where Flux delivers they write reports: S3 is behind 443 as the package index is, its credentials come
+    # from the node.
     identity = {
         "to": [{"ipBlock": {"cidr": "169.254.170.23/32"}}],
         "ports": [{"port": 80, "protocol": "TCP"}],
@@ -285,7 +287,8 @@ def test_the_program_imports_nothing_of_modelyard_but_itself(
 
 @pytest.mark.parametrize(("broken", "code"), [("", 0), ("cut off", 1)])
 def test_the_job_runs_as_it_is_rendered(broken: str, code: int, unpacked: Any) -> None:
-    """Its own command and variables; the address and the expectations are those of the endpoint of the test."""
+    """Its own command and variables; the address and the expectations are those of the endpoint of the
+    test."""
     objects = job_of(
         SMOKE,
         model={"uri": "hf://Qwen/Qwen3-32B-FP8", "servedNames": ["tiny", "acme/tiny"]},

@@ -39,7 +39,8 @@ def chart() -> Chart:
 
 
 def objects_of(chart: Chart) -> list[Manifest]:
-    """The chart's objects as plain data; jsii hands numbers back as floats, which are written as they were."""
+    """The chart's objects as plain data; jsii hands numbers back as floats, which are written as they
+    were."""
     return [dict(item) for item in chart.to_json()]
 
 

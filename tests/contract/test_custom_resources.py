@@ -1,4 +1,5 @@
-"""Every custom resource against the CRDs of its project, CEL rules included, where these lie on this machine."""
+"""Every custom resource against the CRDs of its project, CEL rules included, where these lie on this
+machine."""
 
 from __future__ import annotations
 

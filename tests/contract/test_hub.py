@@ -21,8 +21,9 @@ COMMIT = "b" * 40
 
 
 class Hub(LocalHub):
-    """The few answers that a look at a model needs. `acme/same` publishes the parameters that its config describes,
-    `acme/other` twice as many, `acme/silent` says nothing of them, `acme/gated` asks for a licence."""
+    """The few answers that a look at a model needs. `acme/same` publishes the parameters that its config
+    describes, `acme/other` twice as many, `acme/silent` says nothing of them, `acme/gated` asks for a
+    licence."""
 
     def answer(self, path: str) -> tuple[int, bytes, Mapping[str, str]]:
         name = next((n for n in ("same", "other", "silent", "gated", "bare") if f"acme/{n}" in path), "")

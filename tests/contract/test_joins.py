@@ -1,4 +1,5 @@
-"""What must find each other does: monitors their Services, Services their pods, budgets, policies, claims, secrets."""
+"""What must find each other does: monitors their Services, Services their pods, budgets, policies, claims,
+secrets."""
 
 from __future__ import annotations
 

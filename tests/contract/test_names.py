@@ -1,4 +1,5 @@
-"""Names, labels and folders of objects, whatever a repository and a model are called; and hashes that say what changed."""
+"""Names, labels and folders of objects, whatever a repository and a model are called; and hashes that say
+what changed."""
 
 from __future__ import annotations
 

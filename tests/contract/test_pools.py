@@ -1,4 +1,5 @@
-"""NodePools and node classes: what each option of a pool becomes. The CRDs' own rules are checked in test_custom_resources."""
+"""NodePools and node classes: what each option of a pool becomes. The CRDs' own rules are checked in
+test_custom_resources."""
 
 from __future__ import annotations
 

@@ -1,4 +1,5 @@
-"""The rendered tree: the same bytes every time, one object a file, safe words, and a folder that kustomize takes."""
+"""The rendered tree: the same bytes every time, one object a file, safe words, and a folder that kustomize
+takes."""
 
 from __future__ import annotations
 

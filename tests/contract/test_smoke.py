@@ -1,4 +1,5 @@
-"""The smoke checks, through the real OpenAI client, against endpoints that are right and ones with a single defect."""
+"""The smoke checks, through the real OpenAI client, against endpoints that are right and ones with a single
+defect."""
 
 from __future__ import annotations
 

@@ -32,8 +32,9 @@ FILES = {
 
 
 class Hub(LocalHub):
-    """The few answers of the Hugging Face API that a download needs; `acme/gated` asks for a licence, `acme/damaged`
-    names another checksum, `acme/huge` more than any disk holds, and `acme/busy` is to be asked again."""
+    """The few answers of the Hugging Face API that a download needs; `acme/gated` asks for a licence,
+    `acme/damaged` names another checksum, `acme/huge` more than any disk holds, and `acme/busy` is to be
+    asked again."""
 
     asked: ClassVar[Counter[str]] = Counter()
 

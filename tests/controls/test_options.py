@@ -1,4 +1,5 @@
-"""What the shipped environments leave at its default passes every checker as well: tests/fixtures/platforms."""
+"""What the shipped environments leave at its default passes every checker as well:
+tests/fixtures/platforms."""
 
 from __future__ import annotations
 

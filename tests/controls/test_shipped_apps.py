@@ -1,4 +1,5 @@
-"""Every app of this repository passes every checker, and what is accepted is accepted for a reason that still holds."""
+"""Every app of this repository passes every checker, and what is accepted is accepted for a reason that still
+holds."""
 
 from __future__ import annotations
 

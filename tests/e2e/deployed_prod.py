@@ -1,4 +1,5 @@
-"""Environment prod on the embedded AWS, and a fake Kubernetes API as its cluster: what pages about day two work on."""
+"""Environment prod on the embedded AWS, and a fake Kubernetes API as its cluster: what pages about day two
+work on."""
 
 from __future__ import annotations
 

@@ -35,7 +35,8 @@ TEAM = "arn:aws:iam::000000000000:role/search"
 
 @pytest.fixture(scope="module")
 def standing(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Project]:
-    """Environment local, deployed with the Kubernetes before: one deployment for the tests below, which take it in turn."""
+    """Environment local, deployed with the Kubernetes before: one deployment for the tests below, which take
+    it in turn."""
     with pytest.MonkeyPatch.context() as patch, copied(tmp_path_factory.mktemp("standing")) as made:
         patch.setenv(*UNVALIDATED)
         change(made, cluster__version="1.35")
@@ -124,7 +125,8 @@ def test_a_publication_and_the_deploys_around_it_agree(standing: Project) -> Non
     assert b"replicas: 3" in delivered(project)[key]
     assert delivered(project) == rendered(project)
 
-    # CloudFormation last uploaded the first tree, so deploying that again changes nothing; publishing it does.
+    # CloudFormation last uploaded the first tree, so deploying that again changes nothing; publishing it
+    # does.
     model.write_text(deployed, encoding="utf-8")
     back = project.localcloud("up")
     assert back.stdout.count("(no changes)") == len(STACKS), back.stdout

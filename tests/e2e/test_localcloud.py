@@ -1,4 +1,5 @@
-"""The embedded AWS with the real CDK CLI: what it deploys is there, what is wrong fails, what is destroyed is gone."""
+"""The embedded AWS with the real CDK CLI: what it deploys is there, what is wrong fails, what is destroyed is
+gone."""
 
 from __future__ import annotations
 

@@ -168,7 +168,8 @@ def delivered(project: Project) -> dict[str, bytes]:
     ids=["an unknown resource type", "a cluster that does not exist"],
 )
 def test_a_planted_error_fails_and_rolls_its_stack_back(project: Project, planted: str, said: str) -> None:
-    """CDK's own validation would refuse the first one before; it is CloudFormation's answer that is tested."""
+    """CDK's own validation would refuse the first one before; it is CloudFormation's answer that is
+    tested."""
     up = project.localcloud("up", "--app", project.app(planted), CDK_VALIDATION="false")
 
     assert up.returncode == 1, up.stdout

@@ -1,7 +1,8 @@
 """What follows the checks in the pipeline, run as it stands there: deploy and smoke, on the embedded AWS.
 
-No Flux and no pod runs there. Where models are to have answered, the test plays the pods of the delivered jobs: it runs their
-own program with their own variables against a fake endpoint, and the program itself puts its report into the bucket.
+No Flux and no pod runs there. Where models are to have answered, the test plays the pods of the delivered
+jobs: it runs their own program with their own variables against a fake endpoint, and the program itself puts
+its report into the bucket.
 """
 
 from __future__ import annotations
@@ -79,7 +80,8 @@ class Account:
         return [found for text in filled_in if (found := yaml.safe_load(text))["kind"] == kind]
 
     def play_pod(self, job: dict[str, Any], pod: str, folder: Path, *, broken: str = "") -> int:
-        """The exit code of the job's program, run as its pod would; the model is a fake, which `broken` breaks."""
+        """The exit code of the job's program, run as its pod would; the model is a fake, which `broken`
+        breaks."""
         spec = job["spec"]["template"]["spec"]
         (container,) = spec["containers"]
         program = spec["volumes"][0]["configMap"]

@@ -1,4 +1,5 @@
-"""Parameters of the classes of transformers: a JSON list of configs on standard input, as many answers on standard output.
+"""Parameters of the classes of transformers: a JSON list of configs on standard input, as many answers on
+standard output.
 
 Runs with the Python of .venv-vllm. Models are built on the meta device, so their size does not matter.
 """

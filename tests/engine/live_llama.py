@@ -39,7 +39,8 @@ def write_model(folder: Path, kind: Literal["generate", "embed", "slow"]) -> Pat
 
 @dataclass
 class LlamaServer:
-    """The process; `before_ready` are the answers of the probes' path until it was 200, each once, in their order."""
+    """The process; `before_ready` are the answers of the probes' path until it was 200, each once, in their
+    order."""
 
     process: subprocess.Popen[bytes]
     port: int
@@ -77,8 +78,8 @@ class LlamaServer:
 
 @contextmanager
 def running(model: Path, arguments: Sequence[str], log: Path) -> Iterator[LlamaServer]:
-    """A server of `model` that is ready; killed at the end, if it still runs. `arguments` are those of a container
-    without model, host and port."""
+    """A server of `model` that is ready; killed at the end, if it still runs. `arguments` are those of a
+    container without model, host and port."""
     port = free_port()
     command = [str(SERVER), "--model", str(model), "--host", "127.0.0.1", "--port", str(port), *arguments]
     with log.open("wb") as output:

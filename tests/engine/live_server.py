@@ -33,7 +33,8 @@ ENVIRONMENT = an_environment(secrets={"clients": "lab/clients"})
 KEY = "key-of-the-clients"
 START_AT_MOST = 600  # seconds
 
-# What a CPU needs besides the pod's own variables: gigabytes for the KV cache, which a GPU measures by itself.
+# What a CPU needs besides the pod's own variables: gigabytes for the KV cache, which a GPU measures by
+# itself.
 CPU_VARIABLES = {"VLLM_CPU_KVCACHE_SPACE": "1"}
 
 
@@ -160,7 +161,8 @@ def write_weights(plan: ModelPlan, models: Path) -> None:
 
 
 def arguments(container: dict[str, Any], models: Path, port: int) -> list[str]:
-    """The container's arguments with three changes: weights and adapters elsewhere, this machine only, and a free port.
+    """The container's arguments with three changes: weights and adapters elsewhere, this machine only, and a
+    free port.
 
     All else works on a CPU as it is: dtype, memory share and load strategy are taken, and mean less.
     """
@@ -195,7 +197,8 @@ def free_port() -> int:
 
 @contextmanager
 def running(plan: ModelPlan, folder: Path) -> Iterator[Server]:
-    """A server of `plan` that is ready; killed at the end, if it still runs. `folder` is its own, and empty."""
+    """A server of `plan` that is ready; killed at the end, if it still runs. `folder` is its own, and
+    empty."""
     models, home, tmp, log = (folder / name for name in ("models", "home", "tmp", "log"))
     for each in (home, tmp):
         each.mkdir()

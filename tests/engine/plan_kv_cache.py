@@ -1,7 +1,8 @@
-"""vLLM's own plan of the KV cache: a JSON list of questions on standard input, as many answers on standard output.
+"""vLLM's own plan of the KV cache: a JSON list of questions on standard input, as many answers on standard
+output.
 
-Runs with the Python of .venv-vllm. Layers are made as the model classes make them, from the config alone; what they are
-asked on a GPU (groups, blocks, bytes) is vllm.v1.core.kv_cache_utils.
+Runs with the Python of .venv-vllm. Layers are made as the model classes make them, from the config alone;
+what they are asked on a GPU (groups, blocks, bytes) is vllm.v1.core.kv_cache_utils.
 """
 
 from __future__ import annotations

@@ -1,4 +1,5 @@
-"""The parser of the installed `vllm serve`, as a process: a JSON list of arguments a line in, a JSON answer a line out.
+"""The parser of the installed `vllm serve`, as a process: a JSON list of arguments a line in, a JSON answer a
+line out.
 
 Runs with the Python of .venv-vllm. Importing vLLM takes half a minute, so one process answers for all tests.
 """
@@ -45,8 +46,8 @@ def tell(answer: dict[str, Any]) -> None:
 
 
 def parse(arguments: list[str]) -> dict[str, Any]:
-    """Values, or what refuses them; both when single flags are right and only their combination is not. Arguments that
-    begin with `run-batch` are that command's."""
+    """Values, or what refuses them; both when single flags are right and only their combination is not.
+    Arguments that begin with `run-batch` are that command's."""
     batch = arguments[:1] == ["run-batch"]
     said = io.StringIO()
     try:

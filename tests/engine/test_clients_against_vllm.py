@@ -92,8 +92,9 @@ def test_bench_measures_every_level_and_doubts_more_than_the_bound(
         assert 70 <= level["meanPromptTokens"] <= 130
         assert 0 < level["ttftSeconds"]["p50"] < level["e2eSeconds"]["p50"]
         assert level["itlSeconds"]["p50"] > 0
-    # The plan is of eight billion parameters, the server has some thousands: the page must not pass over that. A machine
-    # that is slow enough stays below the bound all the same; tests/unit/test_measurement.py has both for sure.
+    # The plan is of eight billion parameters, the server has some thousands: the page must not pass over
+    # that. A machine that is slow enough stays below the bound all the same; tests/unit/test_measurement.py
+    # has both for sure.
     too_much = any(level["shareOfBound"] > 1 for level in document["levels"])
     assert ("this is not the planned model" in document["verdict"]) is too_much
     assert (tmp_path / "plot.svg").stat().st_size > 5000

@@ -143,9 +143,9 @@ def test_an_idle_server_stops_at_once(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("interval", [1, 3])
 def test_a_stop_does_not_drain(slow_model: Path, tmp_path: Path, interval: int) -> None:
-    """No token comes after the signal. The stream is cut off without a finish reason when its next keep-alive is due, or
-    at once where the writer was not waiting at the signal; the process ends with it. So what has to finish must do so
-    before the signal."""
+    """No token comes after the signal. The stream is cut off without a finish reason when its next keep-alive
+    is due, or at once where the writer was not waiting at the signal; the process ends with it. So what has
+    to finish must do so before the signal."""
     arguments = ("--sse-ping-interval", str(interval))
     with running(slow_model, arguments, tmp_path / "log") as server:
         body = {

@@ -1,4 +1,5 @@
-"""Every matrix is counted: our sums against the model classes of transformers, for the whole table and a model a family."""
+"""Every matrix is counted: our sums against the model classes of transformers, for the whole table and a
+model a family."""
 
 from __future__ import annotations
 

@@ -1,4 +1,5 @@
-"""The real llama-server, started with the arguments of a rendered Deployment: generation and embeddings on CPUs."""
+"""The real llama-server, started with the arguments of a rendered Deployment: generation and embeddings on
+CPUs."""
 
 from __future__ import annotations
 
@@ -96,7 +97,8 @@ def test_probes_ask_what_is_open_and_scrapes_bring_the_key(served: tuple[ModelPl
 
 
 def test_the_signal_comes_when_requests_had_their_time(tmp_path: Path) -> None:
-    """The server cuts streams off, so the pause before the signal is the drain; then it must end within the grace."""
+    """The server cuts streams off, so the pause before the signal is the drain; then it must end within the
+    grace."""
     plan = planned()
     pod = rendered(plan)["Deployment"]["spec"]["template"]["spec"]
     drain = Drain(requests=plan.model.drain, kind="wait")

@@ -1,6 +1,8 @@
-"""What we write is what the real `vllm serve` reads: the parser of the installed release judges every command line.
+"""What we write is what the real `vllm serve` reads: the parser of the installed release judges every command
+line.
 
-The pod's image is a newer release than the one with a wheel for the CPU; the differences are named below, one by one.
+The pod's image is a newer release than the one with a wheel for the CPU; the differences are named below, one
+by one.
 """
 
 from __future__ import annotations
@@ -182,7 +184,8 @@ GROUP = {"$(LWS_WORKER_INDEX)": "1", "$(LWS_LEADER_ADDRESS)": "leader.example"}
 
 @cache
 def of_every_kind() -> dict[str, ModelPlan]:
-    """The fixtures that vLLM serves: experts, drafts, adapters, several nodes, prefill and decode apart, batches."""
+    """The fixtures that vLLM serves: experts, drafts, adapters, several nodes, prefill and decode apart,
+    batches."""
     base = ROOT / "tests" / "fixtures" / "serving"
     catalogue, _ = load_catalogue(base / "models")
     environment, source, _ = load_environment(base / "environments" / "serving.yaml")

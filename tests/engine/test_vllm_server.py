@@ -137,7 +137,8 @@ def test_a_running_stream_ends_whole_and_the_process_within_the_grace(
     """It stops the server, as the kubelet does after the preStop pause."""
     if stops_in_the_middle(server_to_stop):
         return
-    # On a busy machine the engine may be through before this process reads the first pieces: once more, from the start.
+    # On a busy machine the engine may be through before this process reads the first pieces: once more, from
+    # the start.
     for _ in range(2):
         with running(PLAN, tmp_path_factory.mktemp("vllm")) as server:  # short: sockets lie below it
             if stops_in_the_middle(server):
@@ -146,7 +147,8 @@ def test_a_running_stream_ends_whole_and_the_process_within_the_grace(
 
 
 def stops_in_the_middle(server: Server) -> bool:
-    """Stop it while it answers: the answer is whole, and the process ends in time. Whether it had still been answering."""
+    """Stop it while it answers: the answer is whole, and the process ends in time. Whether it had still been
+    answering."""
     drain = Drain(requests=PLAN.model.drain)
     stream = server.stream(chat(max_tokens=LONG))
     for _ in range(20):  # the first piece may come before the engine has begun

@@ -1,7 +1,7 @@
 """Write a llama of random parameters as one GGUF file: PATH generate|embed|slow.
 
-`slow` has enough of them that it loads and answers at a pace at which a test can look on. Runs with the Python of
-.venv-llama.
+`slow` has enough of them that it loads and answers at a pace at which a test can look on. Runs with the
+Python of .venv-llama.
 """
 
 from __future__ import annotations
@@ -28,7 +28,8 @@ CHAT_TEMPLATE = (
 
 
 def alphabet() -> list[str]:
-    """GPT-2's letters for the 256 bytes: themselves where they print, and letters from 256 on for the rest."""
+    """GPT-2's letters for the 256 bytes: themselves where they print, and letters from 256 on for the
+    rest."""
     printing = {
         *range(ord("!"), ord("~") + 1),
         *range(ord("¡"), ord("¬") + 1),

@@ -1,4 +1,5 @@
-"""Write a LoRA adapter of random numbers for the tiny Qwen3 into the folder given. Runs with the Python of .venv-vllm."""
+"""Write a LoRA adapter of random numbers for the tiny Qwen3 into the folder given. Runs with the Python of
+.venv-vllm."""
 
 from __future__ import annotations
 

@@ -1,7 +1,8 @@
 """Print the table of the installed vLLM as `engines/vllm/releases/VERSION.json` has it: `make engine-table`.
 
-Flags, types, choices, parsers and architectures are the real parser's and registries'; what no parser says (image, owned and
-removed flags, capabilities, the advisory that sets the floor) is taken over from the newest table that is shipped.
+Flags, types, choices, parsers and architectures are the real parser's and registries'; what no parser says
+(image, owned and removed flags, capabilities, the advisory that sets the floor) is taken over from the newest
+table that is shipped.
 """
 
 from __future__ import annotations
@@ -21,7 +22,8 @@ _NOT_FLAGS = {"help", "model"}
 
 
 def flag_rows(parser: ServeParser) -> dict[str, dict[str, Any]]:
-    """Every flag under its first spelling; spellings of `no-` are the negations that the parser adds itself."""
+    """Every flag under its first spelling; spellings of `no-` are the negations that the parser adds
+    itself."""
     rows = {}
     for spellings in parser.facts["aliases"]:
         names = [name for name in spellings if not name.startswith(("-", "no-")) and name in parser.options]

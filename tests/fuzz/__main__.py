@@ -22,7 +22,8 @@ _STARTING = 4
 
 @dataclass(frozen=True)
 class Run:
-    """What one process of the fuzzer said; `crash` is the file with the input, and `said` the last lines before it."""
+    """What one process of the fuzzer said; `crash` is the file with the input, and `said` the last lines
+    before it."""
 
     name: str
     executions: int

@@ -1,7 +1,7 @@
 """One reader under the fuzzer: `python -m tests.fuzz.one NAME SECONDS CORPUS CRASHES`, a process each.
 
-Everything but the documented refusals ends the run and leaves its input in CRASHES: an exception, SystemExit among them,
-and an input that takes more than a second of the processor.
+Everything but the documented refusals ends the run and leaves its input in CRASHES: an exception, SystemExit
+among them, and an input that takes more than a second of the processor.
 """
 
 from __future__ import annotations

@@ -144,7 +144,8 @@ CONFIGS: Final[Mapping[str, Callable[[], str]]] = {
 
 
 def write_all(folder: Path) -> dict[str, Path]:
-    """Write every hostile file into `folder`, a pipe, a device and a folder among them; where each model file is."""
+    """Write every hostile file into `folder`, a pipe, a device and a folder among them; where each model file
+    is."""
     found = {path.stem.replace("-", "_"): path for path in sorted(FIXTURES.glob("*.yaml"))}
     for name, text in GENERATED.items():
         found[name] = folder / f"{name.replace('_', '-')}.yaml"

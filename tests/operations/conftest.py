@@ -40,7 +40,8 @@ def exists(fake: FakeAccount, **details: Any) -> None:
 
 
 def stacks(fake: FakeAccount, *names: str, **template: Any) -> None:
-    """Let CloudFormation have these stacks, all of one template; moto's has requirements that nothing else here needs."""
+    """Let CloudFormation have these stacks, all of one template; moto's has requirements that nothing else
+    here needs."""
     fake.answers["cloudformation:DescribeStacks"] = {
         "Stacks": [
             {

@@ -1,4 +1,5 @@
-"""A Kubernetes API over HTTP with what a teardown meets: finalizers, owners, Karpenter, Flux, and their misbehaviour."""
+"""A Kubernetes API over HTTP with what a teardown meets: finalizers, owners, Karpenter, Flux, and their
+misbehaviour."""
 
 from __future__ import annotations
 
@@ -52,7 +53,8 @@ Object = dict[str, Any]
 
 @dataclass
 class FakeKubernetes:
-    """`requests` has every change that was asked for, and `answered` every request; controllers work after each list."""
+    """`requests` has every change that was asked for, and `answered` every request; controllers work after
+    each list."""
 
     kinds: Iterable[Kind] = EVERYTHING
     stuck: set[str] = field(default_factory=set)  # names whose finalizers nobody takes away

@@ -1,4 +1,5 @@
-"""`modelyard publish`: the bucket becomes what the files render, in an order that leaves no folder naming what is not there."""
+"""`modelyard publish`: the bucket becomes what the files render, in an order that leaves no folder naming
+what is not there."""
 
 from __future__ import annotations
 
@@ -52,7 +53,8 @@ def published(account: Account, tree: dict[str, bytes]) -> Changes:
 
 
 def changes(fake: FakeAccount) -> list[tuple[str, str]]:
-    """Writes of objects to the bucket in their order, without those that frame them; the record is emptied."""
+    """Writes of objects to the bucket in their order, without those that frame them; the record is
+    emptied."""
     return [each for each in writes(fake) if each[1] not in (HOLD, MARKER)]
 
 

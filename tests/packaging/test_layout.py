@@ -28,7 +28,8 @@ def test_the_package_constructs_is_the_one_from_pypi() -> None:
 
 
 def test_no_second_copy_of_the_library_is_importable_by_its_folder() -> None:
-    """jsii extends the path of `constructs`, so `constructs.modelyard` would be a second copy of every class."""
+    """jsii extends the path of `constructs`, so `constructs.modelyard` would be a second copy of every
+    class."""
     banned = (ROOT / "pyproject.toml").read_text(encoding="utf-8")
 
     assert '"constructs.modelyard".msg' in banned

@@ -1,4 +1,5 @@
-"""The moves of docs/explanation/architecture.md: each is made in a copy of the package, works, and touches the files that the page names."""
+"""The moves of docs/explanation/architecture.md: each is made in a copy of the package, works, and touches
+the files that the page names."""
 
 from __future__ import annotations
 
@@ -98,7 +99,8 @@ MOVES = {
             put(
                 f"{PACKAGE}/observability/alerts.py",
                 "        *_waste(chosen),\n",
-                '        *_waste(chosen),\n        Alert("ModelBored", "vector(0) > 1", "5m", "warning", "bored", chosen.labels),\n',
+                '        *_waste(chosen),\n        Alert("ModelBored", "vector(0) > 1", "5m", "warning", '
+                '"bored", chosen.labels),\n',
             ),
             add("docs/runbooks/ModelBored.md", "# ModelBored\n\nGive it something to do.\n"),
         ),
@@ -111,7 +113,8 @@ MOVES = {
             put(
                 f"{PACKAGE}/spec/environment.py",
                 "    install: bool = True\n",
-                '    retention_days: Annotated[int, Field(ge=1)] = 15\n    """Days that samples are kept."""\n    install: bool = True\n',
+                '    retention_days: Annotated[int, Field(ge=1)] = 15\n    """Days that samples are '
+                'kept."""\n    install: bool = True\n',
             ),
             put(
                 f"{PACKAGE}/objects/delivery/addons.py",
@@ -141,7 +144,8 @@ MOVES = {
             put(
                 f"{PACKAGE}/findings/registry.py",
                 "_CHECKS = (\n",
-                '_CHECKS = (\n    _warning("DOC001", "A model is not described", "Nobody knows whose it is.", "Add `description`."),\n',
+                '_CHECKS = (\n    _warning("DOC001", "A model is not described", "Nobody knows whose it '
+                'is.", "Add `description`."),\n',
             ),
             add("docs/findings/DOC001.md", "written by `python -m modelyard.findings docs/findings`\n"),
         ),

@@ -20,7 +20,8 @@ COMMANDS = [
     ["schema", "--env", "prod"],
 ]
 
-# Runs the commands in one fresh interpreter, refuses processes and sockets, and looks at the modules after each.
+# Runs the commands in one fresh interpreter, refuses processes and sockets, and looks at the modules after
+# each.
 _PROBE = """
 import contextlib, io, json, sys
 
@@ -60,7 +61,8 @@ def test_pure_commands_load_no_jsii_and_open_no_socket() -> None:
 
 
 def test_the_commands_start_without_aiconfigurator_boto3_and_lightkube() -> None:
-    """The dependencies of the first take seconds to import; the others are extras that most commands never need."""
+    """The dependencies of the first take seconds to import; the others are extras that most commands never
+    need."""
     heavy = {"pandas", "aiconfigurator", "boto3", "botocore", "lightkube", "httpx2"}
     code = f"import sys, modelyard.cli.main; print({heavy} & set(sys.modules))"
 

@@ -22,7 +22,8 @@ _MADE = shutil.ignore_patterns(
     ".*_cache",
     ".hypothesis",
 )
-"""What .gitignore names, and Git itself: CodePipeline hands its builds the files of a commit without a repository."""
+"""What .gitignore names, and Git itself: CodePipeline hands its builds the files of a commit without a
+repository."""
 
 _PINS = ("uv.lock", "pyproject.toml", "package-lock.json", ".ci/install_uv.py")
 """What make installs again when it is newer than what is installed."""
@@ -36,7 +37,8 @@ def check_out(folder: Path) -> Path:
             (folder / name).symlink_to(ROOT / name)
     for name in _PINS:
         os.utime(folder / name, (0, 0))
-    # Otherwise it would be installed through the links: this repository's own environment, from a folder that goes.
+    # Otherwise it would be installed through the links: this repository's own environment, from a folder that
+    # goes.
     planned = subprocess.run(
         ["make", "--dry-run", "install"], cwd=folder, capture_output=True, text=True, check=True
     ).stdout

@@ -1,4 +1,5 @@
-"""jsii would take the first `node` on PATH; the locked one is in the environment. It is read when jsii is imported."""
+"""jsii would take the first `node` on PATH; the locked one is in the environment. It is read when jsii is
+imported."""
 
 from __future__ import annotations
 

@@ -1,7 +1,9 @@
-"""Environments differ in what their files may differ in, and in nothing else: what passed in staging is what goes on.
+"""Environments differ in what their files may differ in, and in nothing else: what passed in staging is what
+goes on.
 
-Each environment is built with production's values for everything on the closed list below. What it is then made of,
-every Kubernetes object and every AWS resource, must be production's, but for the environment's own name.
+Each environment is built with production's values for everything on the closed list below. What it is then
+made of, every Kubernetes object and every AWS resource, must be production's, but for the environment's own
+name.
 """
 
 from __future__ import annotations
@@ -39,7 +41,8 @@ CLOSED = (
 )
 """Fields of an environment file that may differ."""
 CLOSED_LOCALLY = ("cache", "monitoring")
-"""Nothing is promoted to or from the embedded AWS, which shows options that the others leave at their default."""
+"""Nothing is promoted to or from the embedded AWS, which shows options that the others leave at their
+default."""
 CLOSED_OF_THE_CLUSTER = (
     "name",
     "admins",
@@ -69,8 +72,8 @@ def without_name(text: str, environment: Environment) -> str:
     text = text.replace(environment.cluster_name, "CLUSTER")
     text = text.replace(f"/modelyard/{environment.name}/", "/modelyard/NAME/")
     text = re.sub(rf"(?<![\w.:/-]){environment.name}(?![\w.:/-])", "NAME", text)
-    # Names of immutable objects end with a hash of all that they hold, the name of the environment included, and a
-    # dashboard with a name that is too long for Grafana is called by a hash of it.
+    # Names of immutable objects end with a hash of all that they hold, the name of the environment included,
+    # and a dashboard with a name that is too long for Grafana is called by a hash of it.
     return re.sub(r"-([0-9a-f]{8}|[0-9a-f]{16})\b", "-HASH", text)
 
 

@@ -96,7 +96,8 @@ def stack_names(folder: Path) -> dict[str, str]:
 def test_it_deploys_the_stacks_that_a_direct_deploy_would(
     name: str, assembly: Assembly, direct: dict[str, Path]
 ) -> None:
-    """The same names and, but for tags with construct paths, the same templates: one can take over from the other.
+    """The same names and, but for tags with construct paths, the same templates: one can take over from the
+    other.
 
     A logical id with the path in it would make CloudFormation replace what it names.
     """

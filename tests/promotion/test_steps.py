@@ -1,4 +1,5 @@
-"""The commands before the first deploy, run in a fresh copy as CodeBuild and GitHub run them: from a checkout alone."""
+"""The commands before the first deploy, run in a fresh copy as CodeBuild and GitHub run them: from a checkout
+alone."""
 
 from __future__ import annotations
 
@@ -15,8 +16,8 @@ from tests.promotion.workflow import commands, jobs
 
 pytestmark = pytest.mark.story
 
-# Less of the same commands. Everything is what this suite, `make check` and `make controls` run by themselves; running it
-# once more inside of itself would prove nothing.
+# Less of the same commands. Everything is what this suite, `make check` and `make controls` run by
+# themselves; running it once more inside of itself would prove nothing.
 SHORT = {
     "TESTS": "tests/unit/test_findings.py",
     "TYPES": "constructs/modelyard/findings",
@@ -71,7 +72,8 @@ def every_command() -> set[str]:
 
 
 def test_these_tests_and_those_of_the_embedded_aws_run_every_command() -> None:
-    """Deploy and smoke are run for dev by tests/e2e/test_promotion_commands.py; other environments are an argument."""
+    """Deploy and smoke are run for dev by tests/e2e/test_promotion_commands.py; other environments are an
+    argument."""
     run_here = {*promotion.CHECKS, promotion.SYNTH}
     run_there = {
         command(name)

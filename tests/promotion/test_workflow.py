@@ -1,4 +1,5 @@
-"""The GitHub workflow: what actionlint says, who gets credentials, and that it is the flow of pipeline.yaml."""
+"""The GitHub workflow: what actionlint says, who gets credentials, and that it is the flow of
+pipeline.yaml."""
 
 from __future__ import annotations
 

@@ -1,4 +1,5 @@
-"""No pod waits for ever: limits and strategies that the planner computes, played through in a small cluster."""
+"""No pod waits for ever: limits and strategies that the planner computes, played through in a small
+cluster."""
 
 from __future__ import annotations
 
@@ -99,7 +100,8 @@ def deployment(asks: int, replicas: int, *, size: int = 8, surge: bool = True) -
 
 
 def test_the_cluster_in_small_can_get_stuck() -> None:
-    """What the planner must never allow: a surge into a full node, and halves of two nodes before a whole one."""
+    """What the planner must never allow: a surge into a full node, and halves of two nodes before a whole
+    one."""
     full = Cluster(8, [deployment(8, 1)], random.Random(0))
     assert full.settle()
     assert not full.roll_out()
@@ -109,7 +111,8 @@ def test_the_cluster_in_small_can_get_stuck() -> None:
 
 
 def test_fragments_count() -> None:
-    """Four and four on nodes of eight, and one of eight: 16 by arithmetic of accelerators, 24 in every arrangement."""
+    """Four and four on nodes of eight, and one of eight: 16 by arithmetic of accelerators, 24 in every
+    arrangement."""
     half, whole = (PodKind(frozenset({"eight"}), 8, (size,), (8,)) for size in (4, 8))
 
     assert limit_for_all({half: 2, whole: 1}) == 24

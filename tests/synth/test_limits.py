@@ -1,4 +1,5 @@
-"""CloudFormation's limits, at the size that a platform grows to: 300 models, 20 pools, every option that adds resources."""
+"""CloudFormation's limits, at the size that a platform grows to: 300 models, 20 pools, every option that adds
+resources."""
 
 from __future__ import annotations
 
@@ -22,7 +23,8 @@ KINDS = ("l4", "a10g", "l40s", "a100", "h100", "h200", "t4", "trn2", "none", "b2
 
 
 def grown() -> dict[str, Any]:
-    """The environment with the most resources: twenty pools that pay for a reservation each, and as many teams."""
+    """The environment with the most resources: twenty pools that pay for a reservation each, and as many
+    teams."""
     data = environment_file("existing", ROOT / "tests" / "fixtures" / "platforms" / "environments")
     data["network"] = {"natGateways": 3, "podCidr": "100.64.0.0/16"}
     data["availabilityZones"] = ["us-east-2a", "us-east-2b", "us-east-2c"]

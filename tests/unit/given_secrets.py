@@ -1,6 +1,7 @@
 """Values that must pass and values that must not, for tests of whoever judges or repeats them.
 
-Secrets are put together here: written out, they would be found by those who scan repositories. None of them is real.
+Secrets are put together here: written out, they would be found by those who scan repositories. None of them
+is real.
 """
 
 from __future__ import annotations

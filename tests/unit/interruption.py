@@ -1,7 +1,7 @@
 """A process of its own that is killed, interrupted or out of disk at a chosen moment of writing.
 
-A moment is one thing that the process asks of the file system below a folder: Python's audit events name them all, so
-nothing depends on how fast the machine is.
+A moment is one thing that the process asks of the file system below a folder: Python's audit events name them
+all, so nothing depends on how fast the machine is.
 """
 
 from __future__ import annotations
@@ -29,7 +29,8 @@ _WRITING = os.O_WRONLY | os.O_RDWR | os.O_CREAT
 
 
 def run_apart(action: Callable[[], object]) -> int:
-    """Run `action` in a fork; 0 where it returned, 1 where it raised, the negative number of a signal that ended it."""
+    """Run `action` in a fork; 0 where it returned, 1 where it raised, the negative number of a signal that
+    ended it."""
     with warnings.catch_warnings():
         # From Python 3.12 on, of other threads: those of pytest-xdist, which the child does not use.
         warnings.simplefilter("ignore", DeprecationWarning)

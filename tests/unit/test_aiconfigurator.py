@@ -1,4 +1,5 @@
-"""Estimates from AIConfigurator: without it the bound stands in and says so; with it they lie below the bound."""
+"""Estimates from AIConfigurator: without it the bound stands in and says so; with it they lie below the
+bound."""
 
 from __future__ import annotations
 

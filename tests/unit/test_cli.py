@@ -155,6 +155,7 @@ def test_schemas_are_written_where_asked(modelyard: Modelyard, tmp_path: Path) -
         "environment.schema.json",
         "model.schema.json",
         "pipeline.schema.json",
+        "project.schema.json",
     ]
     assert "g6e" in json.loads(written[1].read_text())["properties"]["pool"]["enum"]
 

@@ -1,4 +1,5 @@
-"""`modelyard smoke` and `bench` before they ask anybody: what they refuse, and what they expect of a model."""
+"""`modelyard smoke` and `bench` before they ask anybody: what they refuse, and what they expect of a
+model."""
 
 from __future__ import annotations
 

@@ -349,7 +349,7 @@ def test_metadata_that_it_takes_is_none() -> None:
 
 @pytest.mark.parametrize(
     ("text", "key", "value"),
-    [("a", True, True), ("A.b_c-d", True, True), ("x/y", True, False), ("", False, True), ("a/", False, False), ("ü", False, False), ("x" * 64, False, False), ("X.example/a", False, False)],
+    [("a", True, True), ("A.b_c-d", True, True), ("x/y", True, False), ("", False, True), ("a/", False, False), ("ü", False, False), ("x" * 64, False, False), ("X.example/a", False, False)],  # noqa: E501
 )  # fmt: skip
 def test_labels_are_spelled_as_kubernetes_spells_them(text: str, key: bool, value: bool) -> None:
     assert (is_qualified_name(text), is_label_value(text)) == (key, value)

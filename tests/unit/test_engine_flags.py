@@ -208,7 +208,8 @@ def test_parsers_are_ones_that_the_release_has() -> None:
 
 
 def test_a_known_model_is_served_or_refused_by_name() -> None:
-    """The release dropped a class and two formats that the table has; their rows are for estimates of older ones."""
+    """The release dropped a class and two formats that the table has; their rows are for estimates of older
+    ones."""
     refused: dict[tuple[str, str], set[str]] = {}
     for model_id in architectures().repositories():
         arch = architectures()[model_id]

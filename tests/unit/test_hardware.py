@@ -108,7 +108,8 @@ SOURCES = {"karpenter", "skypilot", "derived", "same-as-us-east-1"}
 
 @pytest.mark.parametrize("name", INSTANCES)
 def test_an_instance_type_is_complete(name: str) -> None:
-    """A price has a source, a missing one a reason; a quota code is known; what is free is less than what is there."""
+    """A price has a source, a missing one a reason; a quota code is known; what is free is less than what is
+    there."""
     instance = INSTANCES[name]
 
     for region in instance.offered_regions:

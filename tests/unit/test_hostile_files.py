@@ -1,4 +1,5 @@
-"""Files that were made to hang a reader or to end it: each is answered with a finding at the place where it goes too far."""
+"""Files that were made to hang a reader or to end it: each is answered with a finding at the place where it
+goes too far."""
 
 from __future__ import annotations
 

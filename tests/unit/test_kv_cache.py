@@ -13,9 +13,9 @@ from modelyard.hardware import Memory
 from modelyard.memory.kv_cache import CacheLayout, cache_layout
 from modelyard.memory.parallelism import Parallelism
 
-# vllm/v1/core/kv_cache_utils.py of 0.33.0, run 2026-11-21 with two batches in flight: model, ranks, cache dtype, hybrid
-# cache manager, batched tokens, length, GiB for the cache; block size, bytes of a block, bytes that one request needs,
-# blocks, tokens.
+# vllm/v1/core/kv_cache_utils.py of 0.33.0, run 2026-11-21 with two batches in flight: model, ranks, cache
+# dtype, hybrid cache manager, batched tokens, length, GiB for the cache; block size, bytes of a block, bytes
+# that one request needs, blocks, tokens.
 GOLDEN = [
     (
         "meta-llama/Llama-3.1-8B-Instruct",

@@ -23,7 +23,8 @@ VLLM = newest_release("vllm").memory
 
 LLAMA_70B = "meta-llama/Llama-3.3-70B-Instruct"
 
-# Published totals that count more than is served: layers for multi-token prediction, what no answer needs of a tower.
+# Published totals that count more than is served: layers for multi-token prediction, what no answer needs of
+# a tower.
 WITH_DRAFTS = {"Qwen/Qwen3-Next-80B-A3B-Instruct", "Qwen/Qwen3.5-35B-A3B-GPTQ-Int4"}
 UNUSED = {"ibm-granite/granite-vision-3.3-2b": 15.2e6, "llava-hf/llava-v1.6-mistral-7b-hf": 12.6e6}
 
@@ -102,9 +103,10 @@ def test_keys_and_values_are_copied_beyond_one_rank_a_head() -> None:
     assert (eight - sixteen).in_bytes == pytest.approx(halved * 2 / 16, rel=0.001)
 
 
-# Start-up logs of vLLM 0.19.0 on H100 80GB at utilization 0.95, 8192 batched tokens, 1024 sequences, prefix caching off:
-# jgchn/llm-d-planner, accuracy/results/v0.19.0/logs at 56dc5b7. GiB per GPU of weights, activation peak, memory outside
-# torch, CUDA graphs, KV cache. That release did not take the graphs out of the KV cache; 0.33 does.
+# Start-up logs of vLLM 0.19.0 on H100 80GB at utilization 0.95, 8192 batched tokens, 1024 sequences, prefix
+# caching off: jgchn/llm-d-planner, accuracy/results/v0.19.0/logs at 56dc5b7. GiB per GPU of weights,
+# activation peak, memory outside torch, CUDA graphs, KV cache. That release did not take the graphs out of
+# the KV cache; 0.33 does.
 MEASURED = [
     ("codellama/CodeLlama-7b-hf", 1, 12.56, 0.77, 0.25, 0.89, 61.66),
     ("RedHatAI/Qwen2.5-7B-Instruct-fp8-dynamic", 1, 8.14, 2.21, 0.24, 0.81, 64.64),
@@ -118,7 +120,8 @@ MEASURED = [
 def test_the_ledger_is_near_to_what_start_up_logs_say(
     model: str, ranks: int, weights: float, peak: float, outside: float, graphs: float, cache: float
 ) -> None:
-    """Orientation, not proof (that is `make accuracy`): weights within 0.1 %, every other term within 0.25 GiB."""
+    """Orientation, not proof (that is `make accuracy`): weights within 0.1 %, every other term within 0.25
+    GiB."""
     h100 = replace(accelerators()["h100"], usable=Memory.gib(79.19))
     facts = memory_facts_for("vllm", "0.19.0", h100.compute_capability)
 

@@ -1,4 +1,5 @@
-"""A new GPU family of a known vendor is an edit of data: rows for an accelerator and its instance types, and no code."""
+"""A new GPU family of a known vendor is an edit of data: rows for an accelerator and its instance types, and
+no code."""
 
 from __future__ import annotations
 
@@ -32,7 +33,8 @@ ACCELERATOR = {
 
 @pytest.fixture(scope="module")
 def package(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A copy of the package whose tables have the family p99, eight X900 a node with an EFA device on each of ten cards."""
+    """A copy of the package whose tables have the family p99, eight X900 a node with an EFA device on each of
+    ten cards."""
     root = tmp_path_factory.mktemp("package")
     shutil.copytree(PACKAGE, root / "modelyard", ignore=shutil.ignore_patterns("__pycache__"))
     data = root / "modelyard" / "hardware" / "data"

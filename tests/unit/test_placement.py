@@ -78,7 +78,8 @@ def test_a_type_that_is_too_small_says_what_is_missing(asked: dict[str, Any], re
 
 
 def test_daemonsets_count_before_the_pod() -> None:
-    """3920 m and 29317 MiB are allocatable on g6e.xlarge; the platform's DaemonSets take their part of both."""
+    """3920 m and 29317 MiB are allocatable on g6e.xlarge; the platform's DaemonSets take their part of
+    both."""
     facts = platform_facts()
     cpu, memory = 3920 - facts.daemon_cpu_milli, Memory.mib(29317) - facts.daemon_memory
 

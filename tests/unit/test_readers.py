@@ -1,4 +1,5 @@
-"""Every module that reads a file or parses a text is known to the fuzzer, or stands in the list of those that need not be."""
+"""Every module that reads a file or parses a text is known to the fuzzer, or stands in the list of those that
+need not be."""
 
 from __future__ import annotations
 

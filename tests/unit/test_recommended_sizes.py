@@ -1,4 +1,5 @@
-"""What vendors and the source material recommend, against the ledger: docs/how-to/size-a-model.md states the same."""
+"""What vendors and the source material recommend, against the ledger: docs/how-to/size-a-model.md states the
+same."""
 
 from __future__ import annotations
 

@@ -1,4 +1,5 @@
-"""A secret in a file is refused at its place, and no output repeats it: not the finding, not what else is wrong there."""
+"""A secret in a file is refused at its place, and no output repeats it: not the finding, not what else is
+wrong there."""
 
 from __future__ import annotations
 
@@ -183,7 +184,10 @@ def test_the_tokens_of_a_tokenizer_are_no_secrets(tmp_path: Path) -> None:
         "access: {apiKey: clients-2026}",
         "engine: {args: {max-num-seqs: 8}, env: {TOKENIZERS_PARALLELISM: 'false', MAX_TOKENS: '4096'}}",
         "engine: {env: {SSL_CERT_FILE: /etc/ssl/ca.crt, API_KEY_FILE: /run/key, VLLM_TOKEN_BUDGET: '100'}}",
-        "patches: [{kind: Deployment, merge: {spec: {env: [{name: DB_PASSWORD, valueFrom: {secretKeyRef: {name: a, key: b}}}]}}}]",
+        (
+            "patches: [{kind: Deployment, merge: {spec: {env: [{name: DB_PASSWORD, "
+            "valueFrom: {secretKeyRef: {name: a, key: b}}}]}}}]"
+        ),
     ],
 )
 def test_names_of_secrets_stand_where_they_belong(tmp_path: Path, lines: str) -> None:

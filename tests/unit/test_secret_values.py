@@ -1,4 +1,5 @@
-"""Which values are secrets: by shape, by name, by randomness; and how a message repeats what somebody wrote."""
+"""Which values are secrets: by shape, by name, by randomness; and how a message repeats what somebody
+wrote."""
 
 from __future__ import annotations
 
@@ -312,7 +313,8 @@ def test_every_flag_that_takes_a_secret_is_known_by_its_name() -> None:
 def test_no_text_takes_long(unit: str) -> None:
     """Half a megabyte that begins like a secret over and over, with every anchor in it.
 
-    Eight times the text takes eight times as long; what looks again from every place would take sixty-four times.
+    Eight times the text takes eight times as long; what looks again from every place would take sixty-four
+    times.
     """
 
     def look(size: int) -> float:

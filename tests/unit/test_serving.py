@@ -35,7 +35,8 @@ def fits(model: Model) -> Serving:
 
 @pytest.mark.parametrize("card", ["l4", "a10g"])
 def test_a_length_that_cannot_fit_is_answered_with_the_length_that_does(card: str) -> None:
-    """The fixture's 65536 tokens need 9 GiB; a 24 GB card has less than 2 GiB left after 16.3 GiB of weights."""
+    """The fixture's 65536 tokens need 9 GiB; a 24 GB card has less than 2 GiB left after 16.3 GiB of
+    weights."""
     model, _, _ = load_model(IMPOSSIBLE)
     assert model is not None
     impossible = a_model(**model.model_dump() | {"accelerator": card})
@@ -146,7 +147,8 @@ def test_every_refusal_names_a_way_out() -> None:
 
 
 def test_what_a_finding_suggests_really_fits() -> None:
-    """Every model on every card: the accelerators named as a way out take the same model at the same length."""
+    """Every model on every card: the accelerators named as a way out take the same model at the same
+    length."""
     suggested = 0
     for model_id, card in product(architectures().repositories()[::6], accelerators()):
         length = min(32768, architectures()[model_id].max_position)

@@ -48,7 +48,8 @@ def test_the_bound_lies_above_what_was_published(uri: str, accelerator: str, pub
 @pytest.mark.parametrize(
     ("uri", "accelerator", "modelled"),
     [
-        # AIConfigurator 0.12.0 (kernels measured with vLLM 0.24.0), 1024 tokens in and 256 out, the batch of the bound
+        # AIConfigurator 0.12.0 (kernels measured with vLLM 0.24.0), 1024 tokens in and 256 out, the batch of
+        # the bound
         ("meta-llama/Llama-3.1-8B-Instruct", "h100", 5946),
         ("meta-llama/Llama-3.1-70B-Instruct", "a100-80gb:4", 1086),
         ("meta-llama/Llama-3.1-70B-Instruct", "h100:4", 2537),
@@ -68,7 +69,8 @@ def test_measured_kernels_reach_a_good_part_of_the_bound_and_never_all_of_it(
 
 
 def test_a_small_model_on_an_a100_stays_above_what_was_published() -> None:
-    """Gemma 3 4B on an A100: 3,000+ tokens a second ("Complete vLLM guide"), all 4.3 billion parameters taken as active."""
+    """Gemma 3 4B on an A100: 3,000+ tokens a second ("Complete vLLM guide"), all 4.3 billion parameters taken
+    as active."""
     weights = ActiveWeights(parameters=4.3e9, output_parameters=0.67e9, always_bytes=8.6e9)
 
     estimate = bound(
@@ -133,7 +135,8 @@ def test_a_batch_touches_the_experts_that_its_tokens_choose(batch: int, share: f
 
 
 def test_a_mixture_of_experts_multiplies_only_what_a_token_takes() -> None:
-    """openai/gpt-oss-120b is published with 5.1 billion active parameters of 117, Qwen3-30B-A3B with 3.3 of 30.5."""
+    """openai/gpt-oss-120b is published with 5.1 billion active parameters of 117, Qwen3-30B-A3B with 3.3 of
+    30.5."""
     gpt_oss = active_weights(architectures()["openai/gpt-oss-120b"])
     qwen = active_weights(architectures()["Qwen/Qwen3-30B-A3B"])
 

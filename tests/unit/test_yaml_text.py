@@ -14,8 +14,8 @@ from modelyard.objects.yaml_text import emitted, to_yaml
 WORDS = st.sampled_from(
     [
         "", " ", "a", "yes", "No", "on", "null", "~", "1", "0x1f", "1:30", "1e3", "2026-11-22", "=", "<<", "- a", "? a", "a: b",
-        "a #b", "#a", "'", '"', "a'b", "{{ $x }}", "[a]", "*a", "&a", "!a", "%a", "@a", "`a`", "a\nb", "a\n", "\na", " a\n b", "a\n\n",
-        "a \nb", "\ta\nb", "a\tb", "é", "日本", "\u2028", "\x07", "a" * 90 + ": b", "long " * 300, "${VAR}", "|", ">", "---", "...",
+        "a #b", "#a", "'", '"', "a'b", "{{ $x }}", "[a]", "*a", "&a", "!a", "%a", "@a", "`a`", "a\nb", "a\n", "\na", " a\n b", "a\n\n",  # noqa: E501
+        "a \nb", "\ta\nb", "a\tb", "é", "日本", "\u2028", "\x07", "a" * 90 + ": b", "long " * 300, "${VAR}", "|", ">", "---", "...",  # noqa: E501
         "\ufeffa", "a\r\nb", "a" * 130,
     ]
 )  # fmt: skip

@@ -20,7 +20,8 @@ class UnreadableConfig(ValueError):
 
 @dataclass(frozen=True)
 class Fields:
-    """Fields of one config by their usual names; aliases and the family's defaults stand in for absent ones."""
+    """Fields of one config by their usual names; aliases and the family's defaults stand in for absent
+    ones."""
 
     own: Mapping[str, Any]
     outer: Mapping[str, Any]

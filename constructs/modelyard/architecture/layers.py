@@ -29,7 +29,8 @@ def biases(fields: Fields, family: Mapping[str, Any]) -> dict[str, bool]:
 
 
 def pooled_vectors(fields: Fields, family: Mapping[str, Any]) -> int:
-    """Vectors of the hidden size that only encoders have: token types, the pooler's matrix and bias, a row a label."""
+    """Vectors of the hidden size that only encoders have: token types, the pooler's matrix and bias, a row a
+    label."""
     if "pooled" not in family:
         return 0
     listed = fields.get("id2label")
@@ -160,7 +161,8 @@ def read_linear(fields: Fields, family: Mapping[str, Any]) -> LinearAttention | 
 
 
 def _state_bytes(fields: Fields, family: Mapping[str, Any]) -> int:
-    """Of one number of a recurrent state: 16 bit, unless the engine's class for the family reads what the config says."""
+    """Of one number of a recurrent state: 16 bit, unless the engine's class for the family reads what the
+    config says."""
     if "stateBytes" not in family:
         return 2
     stated = fields.get("mamba_ssm_cache_dtype") or fields.get("mamba_ssm_dtype")
@@ -201,7 +203,8 @@ def read_layer_types(
 
 
 def rope_bytes(fields: Fields, family: Mapping[str, Any], outer: Mapping[str, Any], head_dim: int) -> int:
-    """Tables of cosines and sines in 16 bit, as long as the longest position (vLLM, layers/rotary_embedding)."""
+    """Tables of cosines and sines in 16 bit, as long as the longest position (vLLM,
+    layers/rotary_embedding)."""
     if (
         "positions" in family
         or not family.get("rope", True)

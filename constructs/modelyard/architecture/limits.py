@@ -9,8 +9,8 @@ from typing import Any
 
 _ANY = (0, 1 << 24)
 
-# The least and the most of a field, an order of magnitude or two beyond any published model. A size that has to be
-# there is at least 1; fields that are not listed lie within `_ANY`.
+# The least and the most of a field, an order of magnitude or two beyond any published model. A size that has
+# to be there is at least 1; fields that are not listed lie within `_ANY`.
 LIMITS: Mapping[str, tuple[int, int]] = MappingProxyType(
     {
         "hidden_size": (1, 1 << 18),

@@ -1,7 +1,8 @@
-"""Names of modules as checkpoints list them: plain ones by the ten thousand, and patterns that cannot hold anybody up.
+"""Names of modules as checkpoints list them: plain ones by the ten thousand, and patterns that cannot hold
+anybody up.
 
-A regular expression of 20 characters can take years over a name of 40. What a pattern can cost is therefore estimated
-before it is used, and the patterns of one list share a budget.
+A regular expression of 20 characters can take years over a name of 40. What a pattern can cost is therefore
+estimated before it is used, and the patterns of one list share a budget.
 """
 
 from __future__ import annotations
@@ -15,7 +16,8 @@ from math import comb
 _LONGEST_NAME = 48
 """Characters of a module's name, about."""
 MOST_STEPS = 250_000
-"""Of the regular-expression engine for one name and all patterns of a list, at the worst: a millisecond or two."""
+"""Of the regular-expression engine for one name and all patterns of a list, at the worst: a millisecond or
+two."""
 _LONGEST_PATTERN = 300
 
 

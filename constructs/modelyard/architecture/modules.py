@@ -10,16 +10,17 @@ from typing import Literal
 from modelyard.architecture.shape import Architecture, LinearAttention
 
 Split = Literal["whole", "ranks", "kv_heads", "vocabulary", "experts", "vision_attention", "vision"]
-"""Over what a matrix is divided: nothing; tensor-parallel ranks; ranks, but not finer than KV heads; vocabulary rows
-(padded); experts or ranks; ranks where the tower's heads divide by them; ranks."""
+"""Over what a matrix is divided: nothing; tensor-parallel ranks; ranks, but not finer than KV heads;
+vocabulary rows (padded); experts or ranks; ranks where the tower's heads divide by them; ranks."""
 
 
 @dataclass(frozen=True)
 class Module:
     """One weight matrix, or several alike.
 
-    `name` follows Hugging Face from `layers` on; `layer` is None outside the layers. `quantizable` is False for what no
-    checkpoint format touches: embeddings, norms, routers, convolutions. `kind` tells embeddings and vision towers apart.
+    `name` follows Hugging Face from `layers` on; `layer` is None outside the layers. `quantizable` is False
+    for what no checkpoint format touches: embeddings, norms, routers, convolutions. `kind` tells embeddings
+    and vision towers apart.
     """
 
     name: str
@@ -38,7 +39,8 @@ class Module:
 
 @lru_cache(maxsize=1024)
 def modules(arch: Architecture) -> tuple[Module, ...]:
-    """Every module of `arch`, in order. Layers for multi-token prediction are not among them (`draft_modules`)."""
+    """Every module of `arch`, in order. Layers for multi-token prediction are not among them
+    (`draft_modules`)."""
     found = [
         Module(
             "embed_tokens", None, arch.hidden, arch.vocab, "vocabulary", quantizable=False, kind="embedding"
@@ -63,7 +65,8 @@ def modules(arch: Architecture) -> tuple[Module, ...]:
 
 @lru_cache(maxsize=1024)
 def draft_modules(arch: Architecture) -> tuple[Module, ...]:
-    """The modules for multi-token prediction: a layer like the last one, and the projection that joins two hidden states."""
+    """The modules for multi-token prediction: a layer like the last one, and the projection that joins two
+    hidden states."""
     found: list[Module] = []
     for number in range(arch.mtp_layers):
         index = arch.layers + number
@@ -160,7 +163,8 @@ def _linear_attention(arch: Architecture, prefix: str, layer: int) -> Iterator[M
 
 
 def _state_vectors(state: LinearAttention) -> int:
-    """Decay, step bias and the norm before the output; Mamba 2 has a skip weight and a bias of the convolution as well."""
+    """Decay, step bias and the norm before the output; Mamba 2 has a skip weight and a bias of the
+    convolution as well."""
     if state.kind == "mamba2":
         return 3 * state.value_heads + state.value_heads * state.value_dim + state.conv_channels
     steps = state.value_heads * (state.value_dim if state.kind == "kimi" else 1)

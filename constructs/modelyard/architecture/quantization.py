@@ -1,4 +1,5 @@
-"""How checkpoints store weights: `quantization_config` of Hugging Face, and the bytes that a matrix takes on the device."""
+"""How checkpoints store weights: `quantization_config` of Hugging Face, and the bytes that a matrix takes on
+the device."""
 
 from __future__ import annotations
 
@@ -13,7 +14,8 @@ from modelyard.architecture.module_patterns import ModulePatterns, WrongPattern,
 # MXFP4 packs 32 values with one 8-bit exponent (OCP Microscaling 1.0); NVFP4 packs 16 with one FP8 scale.
 _MX_BLOCK = 32
 _NV_BLOCK = 16
-# NF4 keeps one scale for 64 values, itself in 8 bits with a 32-bit scale for 256 of them (QLoRA, double quantization).
+# NF4 keeps one scale for 64 values, itself in 8 bits with a 32-bit scale for 256 of them (QLoRA, double
+# quantization).
 _NF_BLOCK = 64
 _NF_OUTER = 256
 _GROUP = 128
@@ -39,7 +41,8 @@ FormatName = Literal["16bit", "fp8", "int8", "int4", "nf4", "mxfp4", "nvfp4", "g
 
 @dataclass(frozen=True)
 class Format:
-    """One way to store a matrix. `block` is the side of a scale's square in FP8, `group` the values that share a scale."""
+    """One way to store a matrix. `block` is the side of a scale's square in FP8, `group` the values that
+    share a scale."""
 
     name: FormatName
     bits: float = 16.0
@@ -79,9 +82,9 @@ PLAIN = Format("16bit")
 class Quantization:
     """How a checkpoint is quantized.
 
-    `method` is Hugging Face's `quant_method`, `bits` the width of a weight. `exceptions` are patterns of modules that are
-    kept in 16 bit, `rules` patterns with a format of their own; `embeddings`: these are quantized as well (GGUF). `online`:
-    a 16-bit checkpoint that the engine quantizes while it loads it.
+    `method` is Hugging Face's `quant_method`, `bits` the width of a weight. `exceptions` are patterns of
+    modules that are kept in 16 bit, `rules` patterns with a format of their own; `embeddings`: these are
+    quantized as well (GGUF). `online`: a 16-bit checkpoint that the engine quantizes while it loads it.
     """
 
     method: str
@@ -117,7 +120,8 @@ class UnknownQuantization(ValueError):
 
 
 def read_quantization(config: Mapping[str, Any] | None, override: str | None = None) -> Quantization | None:
-    """The `quantization_config` of a `config.json`; `override` quantizes a 16-bit checkpoint at load (`--quantization`).
+    """The `quantization_config` of a `config.json`; `override` quantizes a 16-bit checkpoint at load
+    (`--quantization`).
 
     Raises:
         UnknownQuantization: the method is none that a formula is known for.
@@ -148,7 +152,8 @@ def _named(method: str, config: Mapping[str, Any]) -> Quantization:
         block = (config.get("weight_block_size") or [0])[0]
         return Quantization("fp8", 8, Format("fp8", 8, block=int(block)), skipped)
     if method == "fbgemm-fp8":
-        # Checkpoints of this method keep attention in 16 bit (Llama 3.1 405B's modules_to_not_convert lists it).
+        # Checkpoints of this method keep attention in 16 bit (Llama 3.1 405B's modules_to_not_convert lists
+        # it).
         return Quantization("fbgemm_fp8", 8, Format("fp8", 8), skipped or ("*self_attn*",))
     if method == "mxfp4" or method == "gpt-oss-mxfp4":
         return Quantization("mxfp4", 4, Format("mxfp4", 4), skipped, experts_only=True)
@@ -177,7 +182,8 @@ def _named(method: str, config: Mapping[str, Any]) -> Quantization:
 
 
 def _bits_said(words: list[str]) -> int:
-    """The width in a name such as `compressed-tensors w8a8`; 4 where none is said, as AWQ and GPTQ are published."""
+    """The width in a name such as `compressed-tensors w8a8`; 4 where none is said, as AWQ and GPTQ are
+    published."""
     return 8 if any(mark in word for word in words for mark in ("w8", "int8", "fp8")) else 4
 
 

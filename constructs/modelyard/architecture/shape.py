@@ -8,14 +8,15 @@ from typing import Literal
 from modelyard.architecture.quantization import Quantization
 
 LayerType = Literal["full", "sliding", "chunked", "linear", "mamba", "encoder", "none"]
-"""What mixes tokens in a layer: attention to all, to a window, within chunks; a recurrent state; or nothing."""
+"""What mixes tokens in a layer: attention to all, to a window, within chunks; a recurrent state; or
+nothing."""
 
 
 @dataclass(frozen=True)
 class LatentAttention:
-    """Multi-head latent attention (DeepSeek V2): keys and values live in `kv_rank` + `rope_dim` numbers a token.
-    `query_rank` is 0 where queries are not compressed. `index_heads` of `index_dim` choose the tokens that sparse
-    attention looks at (DeepSeek V3.2), 0 without."""
+    """Multi-head latent attention (DeepSeek V2): keys and values live in `kv_rank` + `rope_dim` numbers a
+    token. `query_rank` is 0 where queries are not compressed. `index_heads` of `index_dim` choose the tokens
+    that sparse attention looks at (DeepSeek V3.2), 0 without."""
 
     kv_rank: int
     query_rank: int
@@ -28,9 +29,11 @@ class LatentAttention:
 
 @dataclass(frozen=True)
 class LinearAttention:
-    """Gated delta net (`delta`), Kimi delta attention (`kimi`) or Mamba 2 (`mamba2`): a state of fixed size a sequence.
+    """Gated delta net (`delta`), Kimi delta attention (`kimi`) or Mamba 2 (`mamba2`): a state of fixed size a
+    sequence.
 
-    `state_bytes`: bytes of one number of the recurrent state; the convolution's state has the model's number format.
+    `state_bytes`: bytes of one number of the recurrent state; the convolution's state has the model's number
+    format.
     """
 
     kind: Literal["delta", "kimi", "mamba2"]
@@ -49,9 +52,10 @@ class LinearAttention:
 
 @dataclass(frozen=True)
 class Experts:
-    """Routed experts. `shared_intermediate` is the summed width of the experts that every token uses, 0 for none;
-    `layers` are the indices of the layers with experts. `shared_gate`: one more vector weighs the shared ones. `bias`:
-    of experts and router. `latent`: width that experts work on instead of the hidden size, 0 for that."""
+    """Routed experts. `shared_intermediate` is the summed width of the experts that every token uses, 0 for
+    none; `layers` are the indices of the layers with experts. `shared_gate`: one more vector weighs the
+    shared ones. `bias`: of experts and router. `latent`: width that experts work on instead of the hidden
+    size, 0 for that."""
 
     count: int
     per_token: int
@@ -65,8 +69,9 @@ class Experts:
 
 @dataclass(frozen=True)
 class Vision:
-    """The vision tower and its projector. `tokens` is the most that one image takes of the context, `patches` what the
-    tower works on for it. `cross_attention`: the language model reads images through layers of their own."""
+    """The vision tower and its projector. `tokens` is the most that one image takes of the context, `patches`
+    what the tower works on for it. `cross_attention`: the language model reads images through layers of their
+    own."""
 
     layers: int
     hidden: int
@@ -88,13 +93,15 @@ class Vision:
 class Architecture:
     """Shape of one checkpoint.
 
-    `layer_types` has one entry a layer; `window` is what sliding or chunked layers see, in tokens. `rope_bytes`: the
-    tables of rotary embeddings, of which every rank holds all. `mlp_matrices` is 3 for gated MLPs and 2 otherwise;
-    `norms_per_layer` and `final_norms` count vectors of the hidden size, poolers and token types of encoders among the latter. `query_key_norm`: over each head with weights for
-    one (`head`), or with weights for all (`wide`). `sinks`: one more logit a head. `dense_layers`: layers with a plain
-    MLP, None for all without experts. `bytes_per_parameter` is that of unquantized weights. `mtp_layers`
-    are layers for multi-token prediction that an engine loads for speculative decoding only. `gated`: downloading needs
-    an accepted licence and a token. `tested` is False where the family's formula was never held against a measurement.
+    `layer_types` has one entry a layer; `window` is what sliding or chunked layers see, in tokens.
+    `rope_bytes`: the tables of rotary embeddings, of which every rank holds all. `mlp_matrices` is 3 for
+    gated MLPs and 2 otherwise; `norms_per_layer` and `final_norms` count vectors of the hidden size, poolers
+    and token types of encoders among the latter. `query_key_norm`: over each head with weights for one
+    (`head`), or with weights for all (`wide`). `sinks`: one more logit a head. `dense_layers`: layers with a
+    plain MLP, None for all without experts. `bytes_per_parameter` is that of unquantized weights.
+    `mtp_layers` are layers for multi-token prediction that an engine loads for speculative decoding only.
+    `gated`: downloading needs an accepted licence and a token. `tested` is False where the family's formula
+    was never held against a measurement.
     """
 
     model_id: str

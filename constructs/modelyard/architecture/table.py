@@ -1,4 +1,5 @@
-"""The bundled architectures: configs of published checkpoints, each with its source and the date it was read."""
+"""The bundled architectures: configs of published checkpoints, each with its source and the date it was
+read."""
 
 from __future__ import annotations
 
@@ -40,11 +41,13 @@ class _Table(Mapping[str, Architecture]):
         return tuple(name for name, row in self._rows.items() if row.get("repository", True))
 
     def called(self, name: str) -> str | None:
-        """The id that `name` is but for upper and lower case, as Hugging Face takes it; None where there is none."""
+        """The id that `name` is but for upper and lower case, as Hugging Face takes it; None where there is
+        none."""
         return self._ids.get(name.lower())
 
     def config(self, model_id: str) -> dict[str, Any]:
-        """The `config.json` of `model_id`: its own fields over those of the checkpoint that it derives from."""
+        """The `config.json` of `model_id`: its own fields over those of the checkpoint that it derives
+        from."""
         row = self._rows[model_id]
         base = self.config(row["like"]) if "like" in row else {}
         return {**base, **row.get("config", {})}

@@ -43,9 +43,9 @@ class MissingVisionFields(ValueError):
 def read_vision(config: Mapping[str, Any], family: Mapping[str, Any], text_hidden: int) -> Vision:
     """The tower of `config` (`vision_config`) and its projector to `text_hidden`.
 
-    A transformer's layer has four square projections and two or three of the MLP; what is left (patches, positions,
-    norms, the projector) follows from the family's tower. `config` holds what the whole model's config says of images
-    as well.
+    A transformer's layer has four square projections and two or three of the MLP; what is left (patches,
+    positions, norms, the projector) follows from the family's tower. `config` holds what the whole model's
+    config says of images as well.
 
     Raises:
         MissingVisionFields: the config lacks the tower's size.
@@ -85,7 +85,8 @@ def read_vision(config: Mapping[str, Any], family: Mapping[str, Any], text_hidde
 
 
 def _chosen_layers(config: Mapping[str, Any], family: Mapping[str, Any]) -> list[int]:
-    """Layers whose outputs the projector takes; deeper ones are not loaded (vLLM, init_vision_tower_for_llava)."""
+    """Layers whose outputs the projector takes; deeper ones are not loaded (vLLM,
+    init_vision_tower_for_llava)."""
     stated = config.get("vision_feature_layer", family.get("featureLayer", -1))
     found = stated if isinstance(stated, list | tuple) and stated else [stated]
     if any(isinstance(layer, bool) or not isinstance(layer, int) for layer in found):

@@ -1,4 +1,5 @@
-"""CDK constructs for the AWS half: network, cluster, Karpenter, model cache, secrets, metrics, costs and delivery."""
+"""CDK constructs for the AWS half: network, cluster, Karpenter, model cache, secrets, metrics, costs and
+delivery."""
 
 from modelyard.aws.argo_cd import ManagedArgoCd
 from modelyard.aws.check_reports import CheckReports

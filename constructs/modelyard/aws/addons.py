@@ -28,8 +28,8 @@ class ClusterAddons:
         if prefix_delegation:
             network["env"] = {"ENABLE_PREFIX_DELEGATION": "true", "WARM_PREFIX_TARGET": "1"}
         return [
-            # Interfaces and addresses are the CNI's to change, not every process' on the node. The agent that hands out the
-            # role runs in the host's network, so neither waits for the other.
+            # Interfaces and addresses are the CNI's to change, not every process' on the node. The agent that
+            # hands out the role runs in the host's network, so neither waits for the other.
             self._driver("VpcCni", "vpc-cni", "AmazonEKS_CNI_Policy", ["aws-node"], configuration=network),
             self._addon("KubeProxy", "kube-proxy"),
             self._addon("PodIdentityAgent", "eks-pod-identity-agent"),
@@ -61,7 +61,8 @@ class ClusterAddons:
             )
         ]
         if lustre:
-            # Mounting takes no permission; the controller's are for making file systems, which CloudFormation does.
+            # Mounting takes no permission; the controller's are for making file systems, which CloudFormation
+            # does.
             drivers.append(self._addon("FsxDriver", "aws-fsx-csi-driver"))
         return [*drivers, self._addon("MetricsServer", "metrics-server")]
 

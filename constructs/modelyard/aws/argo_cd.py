@@ -11,7 +11,8 @@ from constructs import Construct
 
 
 class ManagedArgoCd(Construct):
-    """The EKS capability Argo CD. It runs outside of the cluster, and applies with an access entry of its own.
+    """The EKS capability Argo CD. It runs outside of the cluster, and applies with an access entry of its
+    own.
 
     Deleting the capability leaves what it applied in the cluster: EKS offers nothing else.
     """

@@ -11,10 +11,11 @@ from modelyard.aws.private_bucket import PrivateBucket
 
 
 class CheckReports(Construct):
-    """A bucket, and a role for the pods of one service account that may put objects into it and do nothing else.
+    """A bucket, and a role for the pods of one service account that may put objects into it and do nothing
+    else.
 
-    Not the bucket that Flux reads: a report would be a new revision of it, and no pod may write what is applied. One role
-    for all models: an identity for each would make the template grow with the catalogue.
+    Not the bucket that Flux reads: a report would be a new revision of it, and no pod may write what is
+    applied. One role for all models: an identity for each would make the template grow with the catalogue.
     """
 
     def __init__(
@@ -31,8 +32,9 @@ class CheckReports(Construct):
         self.bucket = PrivateBucket(
             self,
             "Bucket",
-            # S3's own key: the lookup role of `cdk bootstrap`, which reads the reports, is denied kms:Decrypt. Reports do
-            # not expire: a model that nobody changes is not asked again, and its last report is the verdict on it.
+            # S3's own key: the lookup role of `cdk bootstrap`, which reads the reports, is denied
+            # kms:Decrypt. Reports do not expire: a model that nobody changes is not asked again, and its last
+            # report is the verdict on it.
             old_versions_days=90,
             removal_policy=removal_policy,
         )

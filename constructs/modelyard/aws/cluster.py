@@ -47,9 +47,9 @@ class TeamAccess:
 class InferenceCluster(Construct):
     """An EKS cluster ready for Karpenter, or in Auto Mode.
 
-    Access is by EKS access entries alone. Nobody becomes administrator by having created the cluster: that grant is
-    invisible, and here it would go to CloudFormation's role. With no `admins` nobody is locked out for good, since an
-    IAM administrator of the account can always create an access entry.
+    Access is by EKS access entries alone. Nobody becomes administrator by having created the cluster: that
+    grant is invisible, and here it would go to CloudFormation's role. With no `admins` nobody is locked out
+    for good, since an IAM administrator of the account can always create an access entry.
     """
 
     def __init__(
@@ -168,7 +168,8 @@ class InferenceCluster(Construct):
             addon.node.add_dependency(system_nodes.nodegroup)
 
     def _auto_mode_compute(self, name: str) -> eks.ComputeConfig:
-        # The NodeClasses that are rendered name this role; EKS admits it, since the cluster's own pools use it too.
+        # The NodeClasses that are rendered name this role; EKS admits it, since the cluster's own pools use
+        # it too.
         role = iam.Role(
             self,
             "NodeRole",
@@ -192,8 +193,9 @@ class InferenceCluster(Construct):
         )
 
     def _tagged_nodes(self, name: str) -> iam.PolicyDocument:
-        """The managed policies admit no tags but EKS' own, and node classes have the environment's: nodes would be refused
-        (EKS user guide, auto-learn-iam, custom tags; here bound to the cluster's name and to what a launch makes)."""
+        """The managed policies admit no tags but EKS' own, and node classes have the environment's: nodes
+        would be refused (EKS user guide, auto-learn-iam, custom tags; here bound to the cluster's name and to
+        what a launch makes)."""
         tagged = {"aws:RequestTag/eks:eks-cluster-name": name}
         return iam.PolicyDocument(
             statements=[

@@ -23,8 +23,8 @@ _SENDERS = ("budgets.amazonaws.com", "costalerts.amazonaws.com", "cloudwatch.ama
 class CostAlarms(Construct):
     """An encrypted topic to which budgets, anomaly detection and alarms write, and people subscribe.
 
-    Budgets and anomaly detection look at the tag `tag`, which somebody has to activate once as a cost allocation tag in
-    the payer's billing console; spending is counted from that day on.
+    Budgets and anomaly detection look at the tag `tag`, which somebody has to activate once as a cost
+    allocation tag in the payer's billing console; spending is counted from that day on.
     """
 
     def __init__(

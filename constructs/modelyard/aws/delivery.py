@@ -17,9 +17,10 @@ from modelyard.aws.tree_archive import archive
 class Delivery(Construct):
     """A versioned bucket and the rendered tree in it.
 
-    The upload is not atomic: Flux may read the bucket while it lasts, and once more within a minute. Every folder of the tree
-    lists its files in a `kustomization.yaml`, and a build with a file missing changes nothing in the cluster. The bucket
-    becomes the tree: whatever else lies in it goes, and stays in the bucket's versions.
+    The upload is not atomic: Flux may read the bucket while it lasts, and once more within a minute. Every
+    folder of the tree lists its files in a `kustomization.yaml`, and a build with a file missing changes
+    nothing in the cluster. The bucket becomes the tree: whatever else lies in it goes, and stays in the
+    bucket's versions.
     """
 
     def __init__(
@@ -35,8 +36,8 @@ class Delivery(Construct):
         self.bucket = PrivateBucket(
             self,
             "Tree",
-            # Long enough to see what was deployed in the last quarter. S3's own key: the tree holds no secret values, by
-            # construction, and a key of ours would add a way to fail.
+            # Long enough to see what was deployed in the last quarter. S3's own key: the tree holds no secret
+            # values, by construction, and a key of ours would add a way to fail.
             old_versions_days=90,
             # A bucket with versions in it has to be emptied before it can be deleted: see docs/adr/0003.
             removal_policy=removal_policy,

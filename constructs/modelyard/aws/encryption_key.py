@@ -26,7 +26,8 @@ class EncryptionKey(kms.Key):
             description=description,
             enable_key_rotation=True,
             removal_policy=removal_policy,
-            # The shortest wait that KMS allows: only keys of throw-away environments are ever scheduled for deletion.
+            # The shortest wait that KMS allows: only keys of throw-away environments are ever scheduled for
+            # deletion.
             pending_window=Duration.days(7) if removal_policy == RemovalPolicy.DESTROY else None,
         )
         if refuse_grants:

@@ -21,7 +21,8 @@ EXACT: Final[Mapping[str, tuple[str, ...]]] = {
     "s3:GetObject*": ("s3:GetObject", "s3:GetObjectVersion"),
     "s3:List*": ("s3:ListBucket",),
 }
-"""What an upload, a download and a pipeline's artifacts need of each wildcard that `grant_read_write` writes."""
+"""What an upload, a download and a pipeline's artifacts need of each wildcard that `grant_read_write`
+writes."""
 
 _LAST: Final = 900
 """Priority of the aspect: after those that still add statements, before those that only read."""
@@ -30,8 +31,8 @@ _LAST: Final = 900
 def use_exact_actions(scope: IConstruct) -> None:
     """Write every action below `scope` by its name.
 
-    `grant_read` and its like allow whole families, such as `s3:GetObject*` with ACLs, retention and torrents in it, and
-    take no narrower list. A wildcard that `EXACT` does not name stays, for the controls to find.
+    `grant_read` and its like allow whole families, such as `s3:GetObject*` with ACLs, retention and torrents
+    in it, and take no narrower list. A wildcard that `EXACT` does not name stays, for the controls to find.
     """
     Aspects.of(scope).add(_ExactActions(), priority=_LAST)
 

@@ -26,7 +26,7 @@ def nfs_group(scope: Construct, *, vpc: ec2.IVpc, clients: ec2.ISecurityGroup) -
 def by_id(group: ec2.ISecurityGroup) -> ec2.IPeer:
     """`group` as the peer of a rule.
 
-    For a group itself CDK names the rule after the group's path, which is another one in a pipeline. The rule would be
-    made again before the old one goes, and EC2 refuses a duplicate.
+    For a group itself CDK names the rule after the group's path, which is another one in a pipeline. The rule
+    would be made again before the old one goes, and EC2 refuses a duplicate.
     """
     return ec2.Peer.security_group_id(group.security_group_id)

@@ -24,10 +24,10 @@ _SOURCE: Final = "modelyard"
 FOLDER_MINUTES: Final = {"addons": 15, "platform": 10, "models": 90, "checks": 60}
 """How long Flux waits for each folder that comes after another, in their order."""
 
-# The chart ships its CRDs as templates, so a Bucket in the same release would be unknown to the API server: hooks are
-# sent after the release is ready. Helm's default for hooks is delete-then-create, and deleting a Kustomization deletes
-# every model. `hook-failed` never applies to these kinds; it stands here to displace that default, so that Helm 4
-# applies changes in place.
+# The chart ships its CRDs as templates, so a Bucket in the same release would be unknown to the API server:
+# hooks are sent after the release is ready. Helm's default for hooks is delete-then-create, and deleting a
+# Kustomization deletes every model. `hook-failed` never applies to these kinds; it stands here to displace
+# that default, so that Helm 4 applies changes in place.
 _AFTER_CRDS: Final = {
     "helm.sh/hook": "post-install,post-upgrade",
     "helm.sh/hook-delete-policy": "hook-failed",
@@ -37,9 +37,9 @@ _AFTER_CRDS: Final = {
 class Flux(Construct):
     """Flux's source, kustomize and helm controllers, reading one bucket with an identity of their own.
 
-    The tree's folders are applied in order: `addons`, then `monitoring` and `platform`, then `models`, then `checks`, each when the one
-    before is healthy. The only Kubernetes object that CloudFormation manages is the Helm release; uninstalling it leaves the
-    cluster's workloads and Flux's own objects in place.
+    The tree's folders are applied in order: `addons`, then `monitoring` and `platform`, then `models`, then
+    `checks`, each when the one before is healthy. The only Kubernetes object that CloudFormation manages is
+    the Helm release; uninstalling it leaves the cluster's workloads and Flux's own objects in place.
     """
 
     def __init__(
@@ -70,7 +70,8 @@ class Flux(Construct):
             cluster_name=cluster_name, namespace=NAMESPACE, service_account="source-controller"
         )
 
-        # An imported cluster ignores `kubectl_provider_options`: one import makes the provider, another uses it.
+        # An imported cluster ignores `kubectl_provider_options`: one import makes the provider, another uses
+        # it.
         imported = eks.Cluster.from_cluster_attributes(self, "Cluster", cluster_name=cluster_name, vpc=vpc)
         role = _installer_role(self, cluster_arn=imported.cluster_arn)
         installer = eks.KubectlProvider(
@@ -128,7 +129,8 @@ class Flux(Construct):
 
 
 def _installer_role(scope: Construct, *, cluster_arn: str) -> iam.Role:
-    """What the installer does in AWS. The provider would add every image of every registry; the chart is not in ECR."""
+    """What the installer does in AWS. The provider would add every image of every registry; the chart is not
+    in ECR."""
     network = "service-role/AWSLambdaVPCAccessExecutionRole"  # interfaces in the subnets, and its log
     return iam.Role(
         scope,
@@ -163,7 +165,8 @@ def flux_values(
     checks: bool,
     check_substitutions: Mapping[str, str] | None = None,
 ) -> dict[str, Any]:
-    """Values of the flux2 chart: three controllers, the bucket, and the folders of the tree in their order."""
+    """Values of the flux2 chart: three controllers, the bucket, and the folders of the tree in their
+    order."""
     objects = [
         _bucket(bucket_name, region),
         _kustomization("addons", substitutions=addon_substitutions),
@@ -177,12 +180,14 @@ def flux_values(
         # Done when every job is: a failed one is what `flux get kustomization checks` shows.
         objects.append(_kustomization("checks", after="models", substitutions=check_substitutions))
     return {
-        # Without this an uninstall would delete the definitions, with them every Kustomization, and so every model.
+        # Without this an uninstall would delete the definitions, with them every Kustomization, and so every
+        # model.
         "crds": {"annotations": {"helm.sh/resource-policy": "keep"}},
         "kustomizeController": {
             "container": {
                 "additionalArgs": [
-                    # A fix must not wait for the time-out of what it fixes; an undefined ${NAME} is an error, not "".
+                    # A fix must not wait for the time-out of what it fixes; an undefined ${NAME} is an error,
+                    # not "".
                     "--feature-gates=CancelHealthCheckOnNewRevision=true,StrictPostBuildSubstitutions=true"
                 ]
             }
@@ -220,7 +225,8 @@ def _kustomization(
         "timeout": f"{FOLDER_MINUTES.get(name, 10)}m",
         "wait": True,
         "prune": True,
-        # Deleting one of these by hand takes its objects along, and waits: Karpenter then still drains its nodes.
+        # Deleting one of these by hand takes its objects along, and waits: Karpenter then still drains its
+        # nodes.
         "deletionPolicy": "WaitForTermination",
     }
     if after:

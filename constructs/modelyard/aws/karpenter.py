@@ -1,4 +1,5 @@
-"""The AWS half of Karpenter: identities, and the queue on which EC2 announces what it is about to take away."""
+"""The AWS half of Karpenter: identities, and the queue on which EC2 announces what it is about to take
+away."""
 
 from __future__ import annotations
 
@@ -28,8 +29,8 @@ _INTERRUPTIONS: Final = {
 class KarpenterController(Construct):
     """Roles, instance profile and interruption queue of Karpenter in one cluster.
 
-    Names follow from the cluster's, because the manifests that mention them are rendered before anything is deployed:
-    role and instance profile are `CLUSTER-node`, the queue is `CLUSTER`.
+    Names follow from the cluster's, because the manifests that mention them are rendered before anything is
+    deployed: role and instance profile are `CLUSTER-node`, the queue is `CLUSTER`.
     """
 
     def __init__(
@@ -50,8 +51,8 @@ class KarpenterController(Construct):
             assumed_by=iam.ServicePrincipal("ec2.amazonaws.com"),
             managed_policies=[iam.ManagedPolicy.from_aws_managed_policy_name(name) for name in NODE_POLICIES],
         )
-        # Ours, and named in the EC2NodeClass: a profile that Karpenter makes from a role outlives the cluster and
-        # blocks the deletion of that role.
+        # Ours, and named in the EC2NodeClass: a profile that Karpenter makes from a role outlives the cluster
+        # and blocks the deletion of that role.
         self.instance_profile = iam.InstanceProfile(
             self, "NodeProfile", instance_profile_name=f"{cluster_name}-node", role=self.node_role
         )
@@ -72,8 +73,8 @@ class KarpenterController(Construct):
             encryption=sqs.QueueEncryption.SQS_MANAGED,
             enforce_ssl=True,
         )
-        # Each rule is admitted by its ARN. Karpenter's own template admits the whole of EventBridge, with which any
-        # account could announce interruptions that are not.
+        # Each rule is admitted by its ARN. Karpenter's own template admits the whole of EventBridge, with
+        # which any account could announce interruptions that are not.
         for name, (source, detail_type) in _INTERRUPTIONS.items():
             events.Rule(
                 self,

@@ -1,6 +1,7 @@
 """What Karpenter 1.14 may do in AWS, as six policies that follow its reference template.
 
-The conditions bind every write to objects that carry this cluster's tags. The cluster's name is part of the condition
+The conditions bind every write to objects that carry this cluster's tags. The cluster's name is part of the
+condition
 *keys*, where CloudFormation allows no reference: it must be known at synth.
 """
 

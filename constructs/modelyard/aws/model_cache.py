@@ -21,8 +21,8 @@ CACHE_USER: Final = 2000
 class ModelCache(Construct):
     """An encrypted EFS file system with a mount target in each zone and one access point for all models.
 
-    Who may mount it is decided by the network: NFS is open to the cluster's security group and to nothing else. Root
-    is never honoured, since no client is granted ClientRootAccess.
+    Who may mount it is decided by the network: NFS is open to the cluster's security group and to nothing
+    else. Root is never honoured, since no client is granted ClientRootAccess.
     """
 
     def __init__(
@@ -48,10 +48,12 @@ class ModelCache(Construct):
             security_group=group,
             encrypted=True,
             kms_key=self.key,
-            # Weights are read in bursts by nodes that have just started; bursting credits would be gone by the second.
+            # Weights are read in bursts by nodes that have just started; bursting credits would be gone by
+            # the second.
             throughput_mode=efs.ThroughputMode.ELASTIC,
             performance_mode=efs.PerformanceMode.GENERAL_PURPOSE,
-            # A revision that no node has loaded for two months is kept for a tenth of the price, and comes back on use.
+            # A revision that no node has loaded for two months is kept for a tenth of the price, and comes
+            # back on use.
             lifecycle_policy=efs.LifecyclePolicy.AFTER_60_DAYS,
             out_of_infrequent_access_policy=efs.OutOfInfrequentAccessPolicy.AFTER_1_ACCESS,
             enable_automatic_backups=backups,

@@ -35,8 +35,8 @@ _INTERFACE_ENDPOINTS: Final = {
 class InferenceNetwork(Construct):
     """A VPC for one cluster, with a public and a private subnet in each zone.
 
-    Nodes live in the private subnets; the public ones hold NAT gateways and, if you make them, internet-facing load
-    balancers. `availability_zones` are names, never looked up.
+    Nodes live in the private subnets; the public ones hold NAT gateways and, if you make them,
+    internet-facing load balancers. `availability_zones` are names, never looked up.
     """
 
     def __init__(
@@ -69,7 +69,8 @@ class InferenceNetwork(Construct):
             # Keeps the third zone's addresses free, so that adding it later moves no existing subnet.
             reserved_azs=MOST_ZONES - len(availability_zones),
             nat_gateways=min(nat_gateways, len(availability_zones)),
-            # The VPC CNI gives every pod an address: three private quarters, and the last quarter for the public side.
+            # The VPC CNI gives every pod an address: three private quarters, and the last quarter for the
+            # public side.
             subnet_configuration=[
                 ec2.SubnetConfiguration(
                     name="Private", subnet_type=ec2.SubnetType.PRIVATE_WITH_EGRESS, cidr_mask=prefix + 2
@@ -103,8 +104,9 @@ class InferenceNetwork(Construct):
             )
 
     def _add_pod_subnets(self, cidr: str, cluster_name: str) -> None:
-        """A subnet for pods beside each private one, with its way out. The VPC CNI finds them by their tag (1.18, subnet
-        discovery), node classes of EKS Auto Mode by the cluster's name; nodes stay where they are."""
+        """A subnet for pods beside each private one, with its way out. The VPC CNI finds them by their tag
+        (1.18, subnet discovery), node classes of EKS Auto Mode by the cluster's name; nodes stay where they
+        are."""
         block = ec2.CfnVPCCidrBlock(self, "PodRange", vpc_id=self.vpc.vpc_id, cidr_block=cidr)
         quarters = ipaddress.ip_network(cidr).subnets(prefixlen_diff=2)
         for private, quarter in zip(self.vpc.private_subnets, quarters, strict=False):
@@ -130,7 +132,8 @@ class InferenceNetwork(Construct):
 
 
 class ExistingNetwork(Construct):
-    """What a VPC of somebody else needs for a cluster: a flow log and endpoints, nothing that changes what is there."""
+    """What a VPC of somebody else needs for a cluster: a flow log and endpoints, nothing that changes what is
+    there."""
 
     def __init__(
         self,

@@ -12,7 +12,8 @@ from constructs import Construct
 class PodIdentityRole(iam.Role):
     """A role that EKS Pod Identity hands to pods.
 
-    Nothing can assume it until an association names it: `associate`, or the `podIdentityAssociations` of an add-on.
+    Nothing can assume it until an association names it: `associate`, or the `podIdentityAssociations` of an
+    add-on.
     """
 
     def __init__(
@@ -27,7 +28,8 @@ class PodIdentityRole(iam.Role):
             scope,
             construct_id,
             description=description,
-            # EKS tags the session with cluster, namespace and service account, and is refused without sts:TagSession.
+            # EKS tags the session with cluster, namespace and service account, and is refused without
+            # sts:TagSession.
             assumed_by=iam.ServicePrincipal("pods.eks.amazonaws.com").with_session_tags(),
             managed_policies=list(managed_policies),
         )
@@ -35,7 +37,8 @@ class PodIdentityRole(iam.Role):
     def associate(
         self, *, cluster_name: str, namespace: str, service_account: str
     ) -> eks.CfnPodIdentityAssociation:
-        """Give this role to the pods of one service account; they get it when they start, not when they run already."""
+        """Give this role to the pods of one service account; they get it when they start, not when they run
+        already."""
         return eks.CfnPodIdentityAssociation(
             self,
             "Association",

@@ -18,10 +18,11 @@ from modelyard.aws.weights_reader import allow_reading
 
 
 class S3FilesCache(Construct):
-    """A file system whose files are the bucket's objects: what is uploaded can be mounted, what is written is uploaded.
+    """A file system whose files are the bucket's objects: what is uploaded can be mounted, what is written is
+    uploaded.
 
-    The EFS CSI driver mounts it, from version 3 on, with the identity of its node component; every file belongs to the
-    model servers' user, which the access point forces.
+    The EFS CSI driver mounts it, from version 3 on, with the identity of its node component; every file
+    belongs to the model servers' user, which the access point forces.
     """
 
     def __init__(
@@ -69,7 +70,8 @@ class S3FilesCache(Construct):
         self._admit_the_driver(bucket, cluster_name)
 
     def _service_role(self, bucket: s3.IBucket) -> iam.Role:
-        """What S3 Files does in the bucket, and the rules by which it hears of changes (S3 user guide, S3 Files)."""
+        """What S3 Files does in the bucket, and the rules by which it hears of changes (S3 user guide, S3
+        Files)."""
         stack = Stack.of(self)
         role = iam.Role(
             self,

@@ -17,8 +17,8 @@ class ModelSecrets(Construct):
     """Empty secrets in AWS Secrets Manager, and the role with which External Secrets reads exactly those.
 
     No value ever passes through a template, a parameter or a state file: an operator puts it in once, with
-    `modelyard secrets set NAME --env ENVIRONMENT`. A generated placeholder
-    would be synchronised into the cluster and fail there as a wrong token; an empty secret fails as an empty secret.
+    `modelyard secrets set NAME --env ENVIRONMENT`. A generated placeholder would be synchronised into the
+    cluster and fail there as a wrong token; an empty secret fails as an empty secret.
     """
 
     def __init__(

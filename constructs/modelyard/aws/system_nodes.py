@@ -16,13 +16,15 @@ NODE_POLICIES: Final = (
     "AmazonEC2ContainerRegistryPullOnly",
     "AmazonSSMManagedInstanceCore",
 )
-"""What a node may do in AWS; pods have roles of their own and cannot reach the node's, the VPC CNI among them."""
+"""What a node may do in AWS; pods have roles of their own and cannot reach the node's, the VPC CNI among
+them."""
 
 
 class SystemNodeGroup(Construct):
     """Graviton nodes that run Karpenter, the CSI controllers, Flux and monitoring.
 
-    Karpenter cannot make the nodes it runs on itself, and spreads its two replicas over two nodes in two zones.
+    Karpenter cannot make the nodes it runs on itself, and spreads its two replicas over two nodes in two
+    zones.
     """
 
     def __init__(
@@ -83,7 +85,8 @@ class SystemNodeGroup(Construct):
             ),
             labels={"modelyard.dev/role": "system"},
         )
-        # Without it an upgrade of the cluster changes nothing here, and CloudFormation leaves the nodes a minor behind.
+        # Without it an upgrade of the cluster changes nothing here, and CloudFormation leaves the nodes a
+        # minor behind.
         resource = self.nodegroup.node.default_child
         assert isinstance(resource, eks.CfnNodegroup)
         resource.version = version

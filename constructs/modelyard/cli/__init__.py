@@ -1,1 +1,2 @@
-"""The `modelyard` command. Nothing here imports aws_cdk, cdk8s or constructs: the pure commands start in a second."""
+"""The `modelyard` command. Nothing here imports aws_cdk, cdk8s or constructs: the pure commands start in a
+second."""

@@ -1,4 +1,5 @@
-"""Answers of the memory model: one line of JSON under the contract of `modelyard estimate`, or a drawing of the ledger."""
+"""Answers of the memory model: one line of JSON under the contract of `modelyard estimate`, or a drawing of
+the ledger."""
 
 from __future__ import annotations
 
@@ -134,9 +135,8 @@ def print_ledger(out: Console, ledger: MemoryLedger) -> None:
             line = Text("█ " if colours else f"{part.plain} ", style=part.colour if colours else "")
             line.append(f"{part.name:<20}{part.amount.in_gib:>9.2f} GiB", style="default" if colours else "")
             out.print(line)
-    out.print(
-        f"  {'memory of one GPU' if ledger.request.accelerator.cores == 1 else 'memory of one core':<20}{ledger.total.in_gib:>9.2f} GiB"
-    )
+    whole = "memory of one GPU" if ledger.request.accelerator.cores == 1 else "memory of one core"
+    out.print(f"  {whole:<20}{ledger.total.in_gib:>9.2f} GiB")
 
 
 def _printable(text: str) -> str:

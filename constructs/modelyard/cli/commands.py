@@ -17,16 +17,18 @@ COMMANDS = {
     "estimate": "Estimate the memory of one GPU: weights, activation, overhead, and the KV cache that is left.",
     "size": "List the accelerators that can hold a model, cheapest first, with the memory of one GPU drawn.",
     "catalog": "List what is known: accelerators, instances, models or engines; or refresh the prices of a region.",
-    "schema": "Print or write JSON Schema for model and environment files, and for pipeline.yaml.",
+    "schema": "Print or write JSON Schema for model and environment files, pipeline.yaml and modelyard.yaml.",
     "smoke": "Ask a running endpoint for everything that its model's file promises, with the OpenAI client.",
     "bench": "Put load on a running endpoint and measure throughput, TTFT, ITL and E2E by concurrency.",
     "doctor": "Ask the environment's account for what a deploy relies on, and change nothing: credentials, quotas, zones",
     "verify": "Look from outside whether an environment stands as it was deployed.",
     "publish": "Render an environment and put what changed into the bucket that Flux reads: a change of models or pools without",
     "upgrade-plan": "Say what is in the way of a Kubernetes upgrade, and what happens in which order. Nothing is changed.",
-    "destroy-plan": "Show what goes when an environment is taken down, in order: objects of the cluster, stacks, and what is left over.",
+    "destroy-plan": "Show what goes when an environment is taken down, in order: objects of the cluster, "
+    "stacks, and what is left over.",
     "drain": "Empty an environment's cluster in the order that leaves nothing behind: delivery is suspended, models end their",
-    "sweep": "List what a deleted cluster left in the account, by the tags that Karpenter, the VPC CNI and the controllers of load",
+    "sweep": "List what a deleted cluster left in the account, by the tags that Karpenter, the VPC CNI "
+    "and the controllers of load",
     "secrets": "Values of the secrets that an environment names, in AWS Secrets Manager. A value is never shown.",
 }
 """Name to the first line of its help; a module has the name of its command, with underscores."""

@@ -1,4 +1,5 @@
-"""Money and speed, for people and for programs: cost by capacity type, stranded cost, throughput, price of a token."""
+"""Money and speed, for people and for programs: cost by capacity type, stranded cost, throughput, price of a
+token."""
 
 from __future__ import annotations
 

@@ -8,7 +8,8 @@ import sys
 
 def main() -> None:
     """Run `modelyard`; see `modelyard.cli.main` for its exit codes."""
-    # While modules are loaded there is nothing to tidy up, and compiled ones would swallow Python's exception.
+    # While modules are loaded there is nothing to tidy up, and compiled ones would swallow Python's
+    # exception.
     usual = signal.signal(signal.SIGINT, signal.SIG_DFL)
     from modelyard.cli.main import main as run
 

@@ -1,4 +1,5 @@
-"""`modelyard estimate`: what an engine takes of one accelerator's memory, for one question or for a file of them."""
+"""`modelyard estimate`: what an engine takes of one accelerator's memory, for one question or for a file of
+them."""
 
 from __future__ import annotations
 

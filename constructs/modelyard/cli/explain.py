@@ -147,13 +147,20 @@ def _explain_model(model: ModelPlan, planned: Plan, about: list[Finding], throug
         ("architecture", f"{arch.architecture}: {arch.source}"),
         (
             "pod",
-            f"{model.pod.accelerators} {serving.accelerator.resource}, {model.pod.cpu_milli / 1000:g} CPU, {model.pod.memory} of which {model.pod.shm} shared memory",
+            (
+                f"{model.pod.accelerators} {serving.accelerator.resource}, {model.pod.cpu_milli / 1000:g} CPU, "
+                f"{model.pod.memory} of which {model.pod.shm} shared memory"
+            ),
         ),
         ("zones", f"{', '.join(zones)}; {'replicas spread over them' if model.zonal else 'not spread'}"),
         ("rollout", _rollout_note(model)),
         (
             "cold start",
-            f"about {seconds(model.startup.cold)}: node {seconds(model.startup.node)}, image {seconds(model.startup.image)}, weights {seconds(model.startup.load)}, compilation {seconds(model.startup.compile)}; first download {seconds(model.startup.fetch)}",
+            (
+                f"about {seconds(model.startup.cold)}: node {seconds(model.startup.node)}, "
+                f"image {seconds(model.startup.image)}, weights {seconds(model.startup.load)}, "
+                f"compilation {seconds(model.startup.compile)}; first download {seconds(model.startup.fetch)}"
+            ),
         ),
         ("start-up budget", f"{seconds(model.startup.budget)}, then the container is restarted"),
         ("drain", f"{model.model.drain} s for running requests"),

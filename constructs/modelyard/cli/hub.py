@@ -1,4 +1,5 @@
-"""A checkpoint's facts from Hugging Face, for models that the bundled table does not have. Only where asked to."""
+"""A checkpoint's facts from Hugging Face, for models that the bundled table does not have. Only where asked
+to."""
 
 from __future__ import annotations
 
@@ -13,8 +14,8 @@ from modelyard.findings import Finding
 
 @dataclass(frozen=True)
 class HubModel:
-    """`config` is the repository's config.json; `parameters` counts stored numbers by safetensors' name of their type,
-    empty where the Hub does not say."""
+    """`config` is the repository's config.json; `parameters` counts stored numbers by safetensors' name of
+    their type, empty where the Hub does not say."""
 
     config: dict[str, Any]
     parameters: Mapping[str, int]

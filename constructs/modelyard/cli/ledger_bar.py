@@ -28,7 +28,8 @@ class Part:
 
 
 def ledger_parts(ledger: MemoryLedger) -> tuple[Part, ...]:
-    """Parts whose amounts are the accelerator's memory together, exactly. The KV cache is negative where memory lacks."""
+    """Parts whose amounts are the accelerator's memory together, exactly. The KV cache is negative where
+    memory lacks."""
     return (
         Part("weights", "weights", "#", "blue", ledger.weights),
         Part("adapters", "adapters", "a", "cyan", ledger.adapters),
@@ -54,8 +55,8 @@ def terminal_bar_width(beside: int = 0) -> int:
 
 
 def ledger_bar(ledger: MemoryLedger, width: int, *, colours: bool) -> Text:
-    """`width` cells, shared by size; every part that there is has one at least. Without memory for a KV cache the bar
-    shows what would have to fit."""
+    """`width` cells, shared by size; every part that there is has one at least. Without memory for a KV cache
+    the bar shows what would have to fit."""
     parts = [part for part in ledger_parts(ledger) if part.amount.in_bytes > 0]
     bar = Text()
     for part, cells in zip(parts, _shares([part.amount.in_bytes for part in parts], width), strict=True):

@@ -1,7 +1,7 @@
 """Entry point: the typer application and its exit codes.
 
-0: fine, or nothing to change. 1: findings, or a failure. 2: changes, with `render --detailed-exitcode`; not everything
-could be checked, from `doctor`, `secrets check` and `destroy-plan`. 64: usage.
+0: fine, or nothing to change. 1: findings, or a failure. 2: changes, with `render --detailed-exitcode`; not
+everything could be checked, from `doctor`, `secrets check` and `destroy-plan`. 64: usage.
 """
 
 from __future__ import annotations

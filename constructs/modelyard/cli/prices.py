@@ -1,4 +1,5 @@
-"""Prices of a region: whose they are and of what day, and `modelyard catalog refresh`, which asks AWS for new ones."""
+"""Prices of a region: whose they are and of what day, and `modelyard catalog refresh`, which asks AWS for new
+ones."""
 
 from __future__ import annotations
 

@@ -18,8 +18,8 @@ from modelyard.secret_values import mask
 
 SCHEMA_VERSION = 1
 _LEFT_SHOWN = 5
-# A table that is broken into a narrow terminal, or into the 80 columns that rich assumes of a pipe, is unreadable:
-# lines run over instead, as those of kubectl do.
+# A table that is broken into a narrow terminal, or into the 80 columns that rich assumes of a pipe, is
+# unreadable: lines run over instead, as those of kubectl do.
 _LEAST_WIDTH = 150
 
 

@@ -15,8 +15,8 @@ from modelyard.planning import Plan
 def rendered_findings(
     plan: Plan, hook: Hook | None, definitions: Path | None
 ) -> tuple[list[Finding], Iterable[str]]:
-    """Broken rules, and with a folder of `definitions` what the schemas of custom resources refuse; beside it the kinds
-    that the folder does not define.
+    """Broken rules, and with a folder of `definitions` what the schemas of custom resources refuse; beside it
+    the kinds that the folder does not define.
 
     Raises:
         CommandError: the definitions cannot be read, or what reads them is not installed.

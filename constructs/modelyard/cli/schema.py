@@ -19,10 +19,10 @@ from modelyard.cli.workspace import (
 from modelyard.findings import Finding
 from modelyard.project import ENVIRONMENTS
 from modelyard.reading import RECORD, read_file
-from modelyard.spec.schema import environment_schema, model_schema, pipeline_schema
+from modelyard.spec.schema import environment_schema, model_schema, pipeline_schema, project_schema
 from modelyard.writing import write_file
 
-_HELP = """Print or write JSON Schema for model and environment files, and for pipeline.yaml.
+_HELP = """Print or write JSON Schema for model and environment files, pipeline.yaml and modelyard.yaml.
 
 \b
   modelyard schema --write schemas
@@ -51,6 +51,7 @@ def schema(
         "model": model_schema(environment),
         "environment": environment_schema(),
         "pipeline": pipeline_schema(),
+        "project": project_schema(),
     }
     if write is None:
         if output is Output.table:

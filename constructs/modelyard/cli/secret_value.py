@@ -13,7 +13,8 @@ from modelyard.cli.workspace import CommandError
 from modelyard.live.account.secrets import CERTIFICATE_KEYS, MOST_BYTES, SecretKind
 
 _MOST = MOST_BYTES + 4096
-"""Bytes that are read of a value, whatever comes: what is longer than Secrets Manager takes is refused by its length."""
+"""Bytes that are read of a value, whatever comes: what is longer than Secrets Manager takes is refused by its
+length."""
 
 
 def refuse_extra(context: typer.Context) -> None:

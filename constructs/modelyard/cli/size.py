@@ -1,4 +1,5 @@
-"""`modelyard size`: every accelerator that can hold a model, cheapest first, with the memory ledger of each."""
+"""`modelyard size`: every accelerator that can hold a model, cheapest first, with the memory ledger of
+each."""
 
 from __future__ import annotations
 
@@ -165,7 +166,8 @@ def _refused(name: str, findings: list[Finding], output: Output) -> int:
 
 
 def _sizing_json(title: str, region: str, sizing: Sizing) -> dict[str, Any]:
-    """Amounts of memory in bytes of one GPU or logical core, which add up to `total`; money in US dollars an hour."""
+    """Amounts of memory in bytes of one GPU or logical core, which add up to `total`; money in US dollars an
+    hour."""
     return {
         "model": title,
         "region": region,

@@ -35,8 +35,8 @@ _HELP = """Say what is in the way of a Kubernetes upgrade, and what happens in w
   modelyard upgrade-plan --env prod --to 1.36              asks EKS what runs
   modelyard upgrade-plan --env prod --from 1.35 --to 1.36  asks nobody
 
-The exit code is 0 where nothing is in the way, 1 where something is, 2 where nothing is and not everything could be checked, 64 for
-misuse.
+The exit code is 0 where nothing is in the way, 1 where something is, 2 where nothing is and not everything could be checked,
+64 for misuse.
 """
 _NOT_CHECKED = 2
 _MINOR = re.compile(r"1\.\d{2,3}")

@@ -93,7 +93,8 @@ def _judged(project: Project, crds: Path | None) -> tuple[tuple[Finding, ...], t
     if crds is None:
         unchecked = ("custom resources; --crds DIR names their definitions",)
     hook = project_hook()
-    # Without a patch or charts of the organisation the objects are ours alone, and tests hold them against every rule.
+    # Without a patch or charts of the organisation the objects are ours alone, and tests hold them against
+    # every rule.
     if crds is None and hook is None and not any(each.model.patches for each in planned.models):
         return planned.findings, unchecked
     # Only who renders waits for what renders.

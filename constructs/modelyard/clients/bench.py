@@ -60,7 +60,8 @@ def settings_json(workload: Workload, bounds: Mapping[int, float], statement: st
 
 
 def main() -> int:
-    """What the job runs: settings from its environment, the page for people, the document last and in the bucket."""
+    """What the job runs: settings from its environment, the page for people, the document last and in the
+    bucket."""
     expected = Expectations.from_json(os.environ["EXPECTATIONS"])
     target = Target(os.environ["URL"], os.environ.get("API_KEY"), float(os.environ["TIMEOUT"]))
     settings = json.loads(os.environ["SETTINGS"])

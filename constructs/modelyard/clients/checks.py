@@ -189,7 +189,8 @@ def structured_output(subject: CheckedEndpoint) -> None:
 
 
 def tool_call(subject: CheckedEndpoint) -> None:
-    """The one function is called with arguments of its schema: the server's grammar must hold the model to it."""
+    """The one function is called with arguments of its schema: the server's grammar must hold the model to
+    it."""
     if not subject.expected.tools:
         raise Skipped("the model has no features.tools")
     # A greedy model may fill its room with the spaces that a grammar allows; chance leads it out.
@@ -241,7 +242,8 @@ def _forced(subject: CheckedEndpoint) -> Any:
 
 
 def _straight(subject: CheckedEndpoint) -> dict[str, Any]:
-    """Ask templates that can for no reasoning: a grammar holds only after it, and it may take all the room."""
+    """Ask templates that can for no reasoning: a grammar holds only after it, and it may take all the
+    room."""
     return (
         {"extra_body": {"chat_template_kwargs": {"enable_thinking": False}}}
         if subject.expected.reasoning

@@ -18,9 +18,10 @@ Task = Literal["generate", "embed", "rerank"]
 class Expectations:
     """What the model's file promises to clients.
 
-    `names`: under which the model is asked for, the first one first. `max_model_len`: None where it is not known.
-    `reads_names`: the server refuses a name that it does not know. `forces_functions`: a client can force a call by the
-    function's name. `dimension`: numbers of one embedding; None where any number is right.
+    `names`: under which the model is asked for, the first one first. `max_model_len`: None where it is not
+    known. `reads_names`: the server refuses a name that it does not know. `forces_functions`: a client can
+    force a call by the function's name. `dimension`: numbers of one embedding; None where any number is
+    right.
     """
 
     model: str

@@ -1,8 +1,8 @@
 """Load on an endpoint, by LLMeter: so many clients, each asking one request after the other.
 
-Three things are ours. Prompts are all different, or prefix caching would answer them. Times are of every piece of a
-stream that carries anything, reasoning included: LLMeter counts from the first piece of content. And a stream without a
-finish reason is an error, not a short answer.
+Three things are ours. Prompts are all different, or prefix caching would answer them. Times are of every
+piece of a stream that carries anything, reasoning included: LLMeter counts from the first piece of content.
+And a stream without a finish reason is an error, not a short answer.
 """
 
 from __future__ import annotations
@@ -41,7 +41,8 @@ _PROBE_WORDS = 64
 
 @dataclass(frozen=True)
 class Workload:
-    """What is asked. `requests` in all at each level, but one a client at least; with `seconds` as many as that allows."""
+    """What is asked. `requests` in all at each level, but one a client at least; with `seconds` as many as
+    that allows."""
 
     prompt_tokens: int = 256
     output_tokens: int = 64
@@ -117,7 +118,8 @@ def _endpoint_class() -> Any:
 
 
 def _carries(delta: Any) -> bool:
-    """Whether a piece holds a token. A token may be a part of a letter: the piece is there, and its text is empty."""
+    """Whether a piece holds a token. A token may be a part of a letter: the piece is there, and its text is
+    empty."""
     texts = [getattr(delta, name, None) for name in ("content", "reasoning", "reasoning_content")]
     opening = getattr(delta, "role", None) is not None
     return any(texts) or (not opening and any(text is not None for text in texts))

@@ -16,7 +16,8 @@ _GATE = re.compile(rf"({'|'.join(METRICS)})-({'|'.join(STATISTICS)})=(\d+(?:\.\d
 
 @dataclass(frozen=True)
 class Request:
-    """One request: seconds from its start, tokens as the server counted them; `error` in place of an answer."""
+    """One request: seconds from its start, tokens as the server counted them; `error` in place of an
+    answer."""
 
     started: float
     ended: float

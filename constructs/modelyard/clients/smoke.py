@@ -117,7 +117,8 @@ def _result(name: str, check: Check, subject: CheckedEndpoint) -> CheckResult:
 
 
 def main() -> int:
-    """What the job runs: settings from its environment, lines for people, the document last and in the bucket."""
+    """What the job runs: settings from its environment, lines for people, the document last and in the
+    bucket."""
     result = run_checks(
         Expectations.from_json(os.environ["EXPECTATIONS"]),
         Target(os.environ["URL"], os.environ.get("API_KEY"), float(os.environ["TIMEOUT"])),

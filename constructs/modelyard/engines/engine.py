@@ -1,7 +1,8 @@
 """What an engine says of itself. Its own folder holds the class that says it, and its dated tables.
 
-A folder has `releases/*.json` (images, paths, flags, what is supported), `metrics.json` or `metrics.yaml`, and `memory.yaml` where
-it does not use another engine's memory facts. An engine of another package is found by the entry point `modelyard.engines`.
+A folder has `releases/*.json` (images, paths, flags, what is supported), `metrics.json` or `metrics.yaml`,
+and `memory.yaml` where it does not use another engine's memory facts. An engine of another package is found
+by the entry point `modelyard.engines`.
 """
 
 from __future__ import annotations
@@ -28,11 +29,13 @@ HOME = "/home/vllm"
 CACHE = f"{HOME}/.cache"
 
 MemoryStrategy = Literal["split", "layers"]
-"""`split`: each accelerator has a slice of every layer. `layers`: whole layers go to each device, the rest stays with the CPU."""
+"""`split`: each accelerator has a slice of every layer. `layers`: whole layers go to each device, the rest
+stays with the CPU."""
 
 
 class Engine:
-    """An inference engine; the defaults are those of a server of OpenAI's API for NVIDIA GPUs that shares nothing.
+    """An inference engine; the defaults are those of a server of OpenAI's API for NVIDIA GPUs that shares
+    nothing.
 
     Whatever differs by release is data of the `Release`. An engine overrides what is otherwise with it.
     """
@@ -52,7 +55,8 @@ class Engine:
     states_utilization: bool = False
     """Whether `gpu-memory-utilization` is among its settings."""
     prepared: str | None = None
-    """What serves engines that somebody built before for one accelerator: length, split and batch stand in these."""
+    """What serves engines that somebody built before for one accelerator: length, split and batch stand in
+    these."""
     one_process: bool = False
     """Whether it runs without workers that share memory."""
     reads_names: bool = True
@@ -144,7 +148,8 @@ class Engine:
         return {}
 
     def compile_variables(self, root: str | None) -> dict[str, str]:
-        """Environment variables that say where compiled code is kept: below `root`, or in the pod's own volumes."""
+        """Environment variables that say where compiled code is kept: below `root`, or in the pod's own
+        volumes."""
         return {}
 
     def compile_seconds(self, facts: StartupFacts) -> int:

@@ -7,8 +7,8 @@ from dataclasses import dataclass
 
 from modelyard.hardware import Memory
 
-# Host memory of the processes: API server and engine core together about 1.3 GiB, a worker 1.7 GiB with a tiny model
-# (measured with vLLM 0.32); CUDA context, pinned buffers and page tables grow it on a GPU.
+# Host memory of the processes: API server and engine core together about 1.3 GiB, a worker 1.7 GiB with a
+# tiny model (measured with vLLM 0.32); CUDA context, pinned buffers and page tables grow it on a GPU.
 _BASE = Memory.gib(5)
 _PER_WORKER = Memory.gib(4)
 _MULTIMODAL = Memory.gib(4)  # --mm-processor-cache-gb, default 4
@@ -18,8 +18,9 @@ _SHM_PER_WORKER = Memory.gib(2)  # NCCL and message queues: 16 GiB at eight work
 
 @dataclass(frozen=True)
 class HostLoad:
-    """What a pod of a server holds. `workers`: its accelerators, or CPUs on a CPU. `weights`: on all of its accelerators.
-    `caches`: all KV caches together. `free_cpu_milli`: of the CPUs, what the node's own pods leave, in thousandths of one."""
+    """What a pod of a server holds. `workers`: its accelerators, or CPUs on a CPU. `weights`: on all of its
+    accelerators. `caches`: all KV caches together. `free_cpu_milli`: of the CPUs, what the node's own pods
+    leave, in thousandths of one."""
 
     workers: int
     checkpoint: Memory

@@ -15,11 +15,12 @@ Absorbed = Literal["none", "products", "projections"]
 class CacheRules:
     """What a release does with the KV cache.
 
-    `hybrid`: layers that see a window keep no more than it. `in_flight`: batches that may be scheduled at once, which a
-    window holds on to. `latent`: latent attention is cached as such, not as full heads, in `latent_width` numbers a token
-    (0: its own). `tokens_by_groups`: the start-up log counts blocks // groups × block size instead of requests × length.
-    `state_blocks`: blocks of recurrent state that a request and group takes (2 with prefix caching). `reserved_blocks`: what
-    the pool holds back from the check that one request fits.
+    `hybrid`: layers that see a window keep no more than it. `in_flight`: batches that may be scheduled at
+    once, which a window holds on to. `latent`: latent attention is cached as such, not as full heads, in
+    `latent_width` numbers a token (0: its own). `tokens_by_groups`: the start-up log counts blocks // groups
+    × block size instead of requests × length. `state_blocks`: blocks of recurrent state that a request and
+    group takes (2 with prefix caching). `reserved_blocks`: what the pool holds back from the check that one
+    request fits.
     """
 
     hybrid: bool = True
@@ -44,7 +45,8 @@ class BatchDefault:
 @dataclass(frozen=True)
 class BatchRules:
     """Defaults of a batch. Without chunked prefill (`whole_prompts`) a batch holds a whole prompt, at least
-    `least_tokens`; from `chunk_from` on prompts are chunked into `chunk_tokens`, with latent attention if `chunk_latent`."""
+    `least_tokens`; from `chunk_from` on prompts are chunked into `chunk_tokens`, with latent attention if
+    `chunk_latent`."""
 
     rows: tuple[BatchDefault, ...]
     whole_prompts: bool = False
@@ -98,7 +100,8 @@ class MemoryFacts:
     def batch_defaults(
         self, accelerator: Accelerator, max_model_len: int = 0, *, latent: bool = False
     ) -> tuple[int, int]:
-        """The engine's own (max_num_batched_tokens, max_num_seqs); `latent`: for a model with latent attention."""
+        """The engine's own (max_num_batched_tokens, max_num_seqs); `latent`: for a model with latent
+        attention."""
         rules = self.batch
         for row in rules.rows:
             excepted = row.excepted is not None and accelerator.compute_capability == row.excepted

@@ -34,7 +34,8 @@ EXPORTERS = (
 
 @dataclass(frozen=True)
 class Metric:
-    """One family. `values`: the only values of some labels; `bounds`: upper bounds of a histogram, as `le` writes them."""
+    """One family. `values`: the only values of some labels; `bounds`: upper bounds of a histogram, as `le`
+    writes them."""
 
     name: str
     type: MetricType
@@ -70,7 +71,8 @@ class Metrics:
 
 
 def metrics_of(engine: str, version: str) -> Metrics:
-    """What `engine` has in `version`; one page is recorded an engine, and `Metrics.version` says of which release.
+    """What `engine` has in `version`; one page is recorded an engine, and `Metrics.version` says of which
+    release.
 
     Raises:
         KeyError: no table of the engine, or the release is older than the recorded page can speak for.

@@ -1,4 +1,5 @@
-"""A table of metrics from a real /metrics page: `python -m modelyard.engines.metrics_page PAGE ENGINE VERSION SINCE DATE`."""
+"""A table of metrics from a real /metrics page: `python -m modelyard.engines.metrics_page PAGE ENGINE VERSION
+SINCE DATE`."""
 
 from __future__ import annotations
 
@@ -13,7 +14,8 @@ from modelyard.reading import PAGE, read_file
 
 _SAMPLE = re.compile(r"^(?P<name>[a-zA-Z_:][\w:]*)(?:\{(?P<labels>.*)\})?\s+\S+$")
 _LABEL = re.compile(r'([a-zA-Z_]\w*)="((?:[^"\\]|\\.)*)"')
-# Which labels hold one of a few words that the engine itself chooses; others hold what a model or client brings.
+# Which labels hold one of a few words that the engine itself chooses; others hold what a model or client
+# brings.
 _CHOSEN = frozenset({"finished_reason", "reason", "sleep_state", "source"})
 _PARTS = ("_bucket", "_count", "_sum")
 

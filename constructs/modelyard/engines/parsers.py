@@ -24,7 +24,8 @@ def _table() -> dict[str, Any]:
 
 
 def family_parsers(model_id: str, model_type: str) -> dict[str, str]:
-    """vLLM's names for the parsers of a model, by the longest matching beginning of its id, else by its `model_type`."""
+    """vLLM's names for the parsers of a model, by the longest matching beginning of its id, else by its
+    `model_type`."""
     rows = _table()
     beginnings = sorted((b for b in rows["models"] if model_id.startswith(b)), key=len)
     found: dict[str, str] = (

@@ -68,7 +68,8 @@ _BY_NAME = {each.name: each for each in _OWN}
 
 
 def find_engine(name: str) -> Engine | None:
-    """The engine called `name`; other packages are looked through only for names that are not Modelyard's own."""
+    """The engine called `name`; other packages are looked through only for names that are not Modelyard's
+    own."""
     return _BY_NAME.get(name) or engines().get(name)
 
 

@@ -12,8 +12,8 @@ from modelyard.hardware import compute_capability
 from modelyard.hardware.gpu_features import Capability
 
 Drain = Literal["flag", "signal", "wait"]
-"""How running requests get to finish: the engine takes a time on its command line; it finishes them on SIGTERM however long
-that takes; or it does not, so that the signal has to wait."""
+"""How running requests get to finish: the engine takes a time on its command line; it finishes them on
+SIGTERM however long that takes; or it does not, so that the signal has to wait."""
 
 
 @dataclass(frozen=True)
@@ -34,10 +34,10 @@ class Flag:
 class Release:
     """One release of an engine.
 
-    `image` is for accelerators, `cpu_image` for CPUs where the engine has one. `health` and `metrics_path` are paths of the
-    server's port; `metrics_need_key` where the latter asks for the API key, `api_key_env` how the key is told. `floor` is
-    the oldest version without a known hole, `tracing` whether the image can send traces. `supports`: what of a model file
-    the engine can do, by the names in `memory/capability.py`.
+    `image` is for accelerators, `cpu_image` for CPUs where the engine has one. `health` and `metrics_path`
+    are paths of the server's port; `metrics_need_key` where the latter asks for the API key, `api_key_env`
+    how the key is told. `floor` is the oldest version without a known hole, `tracing` whether the image can
+    send traces. `supports`: what of a model file the engine can do, by the names in `memory/capability.py`.
     """
 
     engine: str
@@ -72,6 +72,7 @@ class Release:
         return self.cpu_image if cpu and self.cpu_image else self.image
 
     def least_capability(self, quantization: str) -> Capability | None:
-        """The least compute capability for a quantization method; None when the release does not know the method."""
+        """The least compute capability for a quantization method; None when the release does not know the
+        method."""
         text = self._quantization.get(quantization)
         return compute_capability(text) if text else None

@@ -12,7 +12,8 @@ KvRole = Literal["both", "prefill", "decode"]
 
 @dataclass(frozen=True)
 class Ranks:
-    """How a replica is split. `tensor` counts logical cores: 1 a GPU, several a Neuron device. `nodes`: pods of a replica."""
+    """How a replica is split. `tensor` counts logical cores: 1 a GPU, several a Neuron device. `nodes`: pods
+    of a replica."""
 
     tensor: int = 1
     pipeline: int = 1
@@ -30,9 +31,9 @@ class Ranks:
 class ServeSettings:
     """Settings of one server; lengths in tokens, times in seconds, memory in GiB.
 
-    `load`: how weights are read, vLLM's safetensors strategy or `stream` from a bucket. `threads` and `gpu_layers` are
-    llama-server's. `kv_role`: `prefill` and `decode` exchange KV blocks, `both` keeps them. `static_share`: part of the
-    accelerator's memory that weights and KV cache take together.
+    `load`: how weights are read, vLLM's safetensors strategy or `stream` from a bucket. `threads` and
+    `gpu_layers` are llama-server's. `kv_role`: `prefill` and `decode` exchange KV blocks, `both` keeps them.
+    `static_share`: part of the accelerator's memory that weights and KV cache take together.
     """
 
     model_path: str

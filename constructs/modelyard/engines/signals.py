@@ -9,8 +9,9 @@ from dataclasses import dataclass
 class Signals:
     """Metrics that mean the same in every engine; None where an engine has none.
 
-    Gauges `waiting`, `running` and `kv_cache_usage` (0 to 1); histograms of seconds `ttft`, `itl` and `e2e`; counters
-    `prompt_tokens`, `generated_tokens`, `preemptions`, `requests` (finished ones) and `failed`, which may carry a matcher.
+    Gauges `waiting`, `running` and `kv_cache_usage` (0 to 1); histograms of seconds `ttft`, `itl` and `e2e`;
+    counters `prompt_tokens`, `generated_tokens`, `preemptions`, `requests` (finished ones) and `failed`,
+    which may carry a matcher.
     """
 
     waiting: str | None = None

@@ -33,8 +33,8 @@ class Location:
 class Finding:
     """A problem found by one check.
 
-    `code` is a key of `findings.CHECKS`; `severity` defaults to the registered one. `subject` names the model or
-    environment and `field` the path in its file, from which the reader fills in `location`.
+    `code` is a key of `findings.CHECKS`; `severity` defaults to the registered one. `subject` names the model
+    or environment and `field` the path in its file, from which the reader fills in `location`.
     """
 
     code: str
@@ -46,7 +46,8 @@ class Finding:
     severity: Severity | None = None
 
     def __post_init__(self) -> None:
-        # Messages repeat what people wrote, and end in logs: whoever makes one, no known credential stands in it.
+        # Messages repeat what people wrote, and end in logs: whoever makes one, no known credential stands in
+        # it.
         for part in ("message", "fix", "subject"):
             if (bare := mask(text := getattr(self, part))) != text:
                 object.__setattr__(self, part, bare)

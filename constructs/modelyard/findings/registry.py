@@ -1,4 +1,5 @@
-"""Every check with its stable code. `docs/findings/CODE.md` is generated from here (`python -m modelyard.findings`)."""
+"""Every check with its stable code. `docs/findings/CODE.md` is generated from here (`python -m
+modelyard.findings`)."""
 
 from __future__ import annotations
 
@@ -39,7 +40,8 @@ _CHECKS = (
         "The file is larger or deeper than a file of its kind can be",
         "A few hundred bytes of aliases can stand for a billion values, and a file of some megabytes can hold a checker up for "
         "minutes. Reading therefore stops at limits far beyond any real file. A model, environment or pipeline file has at most "
-        "256 KiB, 10,000 lines, 6,000 keys and values (every alias counts as what it stands for), 64 mappings and lists within one another, "
+        "256 KiB, 10,000 lines, 6,000 keys and values (every alias counts as what it stands for), 64 "
+        "mappings and lists within one another, "
         "keys of 1,024 characters, names of anchors and tags of 256, and numbers of 40. A config.json and a file of prices have "
         "at most 4 MiB, all JSON 200,000 values, the same depth and whole numbers of 40 digits; a file of "
         "CustomResourceDefinitions 32 MiB. Of one file the first 100 problems of a kind are listed.",
@@ -77,7 +79,8 @@ _CHECKS = (
         "SPEC005",
         "A model file lies in the wrong place",
         "`models/` holds model files, and a folder for each team that has its own: `models/search/x.yaml` belongs to team "
-        "`search`. A file one level deeper would be overlooked, and an owner that contradicts the folder leaves open who answers.",
+        "`search`. A file one level deeper would be overlooked, and an owner that contradicts the folder "
+        "leaves open who answers.",
         "Move the file, or leave `owner.team` to its folder.",
     ),
     _error(
@@ -95,11 +98,15 @@ _CHECKS = (
     _error(
         "SEC001",
         "A secret value stands in a file",
-        "Files end in Git, in S3 and in the cluster's API. A token in them is public sooner or later. Found are values with the shape "
-        "of a credential, comments included, values under names such as `DB_PASSWORD` or `api-key`, and values that look drawn by "
+        "Files end in Git, in S3 and in the cluster's API. A token in them is public sooner or later. "
+        "Found are values with the shape "
+        "of a credential, comments included, values under names such as `DB_PASSWORD` or `api-key`, and "
+        "values that look drawn by "
         "chance. No message repeats them.",
-        "Revoke the token, put the new one into AWS Secrets Manager with `modelyard secrets set`, and name it under the environment's "
-        "`secrets`. Files refer to it by that name: `model.auth`, `access.apiKey`, `litellm.masterKey`, a gateway's `certificate`. "
+        "Revoke the token, put the new one into AWS Secrets Manager with `modelyard secrets set`, and "
+        "name it under the environment's "
+        "`secrets`. Files refer to it by that name: `model.auth`, `access.apiKey`, `litellm.masterKey`, "
+        "a gateway's `certificate`. "
         "A random value that is public passes with its kind in front of it, as in `sha256:…`.",
     ),
     _error(

@@ -18,9 +18,10 @@ from modelyard.hardware.tables import yaml_table
 class Accelerator:
     """One kind of GPU or Neuron device.
 
-    `memory` is what EC2 states for one device, `usable` what the framework sees. `compute_capability` is None on
-    Neuron; `cores` are the logical cores of a device, which Neuron counts for tensor parallelism, and 1 on a GPU.
-    `features` are those of its compute capability unless its row says otherwise. `peak_tflops` of the whole device by number format (fp16, fp8, int8, fp4), dense, in 10¹² operations a second.
+    `memory` is what EC2 states for one device, `usable` what the framework sees. `compute_capability` is None
+    on Neuron; `cores` are the logical cores of a device, which Neuron counts for tensor parallelism, and 1 on
+    a GPU. `features` are those of its compute capability unless its row says otherwise. `peak_tflops` of the
+    whole device by number format (fp16, fp8, int8, fp4), dense, in 10¹² operations a second.
     """
 
     name: str
@@ -83,7 +84,8 @@ def _capability(row: Mapping[str, Any]) -> Capability | None:
 
 @cache
 def no_accelerator() -> Accelerator:
-    """A vCPU of a Graviton node and its share of memory, as if it were an accelerator: what `none` means in model files."""
+    """A vCPU of a Graviton node and its share of memory, as if it were an accelerator: what `none` means in
+    model files."""
     row = yaml_table("accelerators.yaml")["cpu"]
     return Accelerator(
         name="none",
@@ -115,7 +117,8 @@ def accelerator_of(name: str) -> Accelerator:
 
 
 def accelerator_called(text: str) -> Accelerator | None:
-    """The accelerator of that name or product: `h100`, `H100 80GB` and `NVIDIA H100 80GB` are one; None when none is."""
+    """The accelerator of that name or product: `h100`, `H100 80GB` and `NVIDIA H100 80GB` are one; None when
+    none is."""
     wanted = _plain(text)
     known = list(accelerators().values())
     for names in ([_plain(a.name) for a in known], [_plain(a.product) for a in known]):
@@ -132,7 +135,8 @@ def _plain(text: str) -> str:
 
 
 def unlisted_gpu(usable: Memory, capability: Capability | None) -> Accelerator:
-    """An NVIDIA GPU that EC2 does not sell, by what the framework sees of its memory; its speed is not known."""
+    """An NVIDIA GPU that EC2 does not sell, by what the framework sees of its memory; its speed is not
+    known."""
     return Accelerator(
         name="unlisted",
         product="a GPU outside the table",

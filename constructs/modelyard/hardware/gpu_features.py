@@ -16,8 +16,8 @@ Feature = Literal["bfloat16", "fp8-cache", "large-collectives", "nvlink", "padde
 
 @dataclass(frozen=True)
 class Rule:
-    """Which compute capabilities have a feature: all from `since` on, those of `only`, or all but those of `excepted`.
-    A capability of the latter two is a prefix: `(10,)` is every 10.x."""
+    """Which compute capabilities have a feature: all from `since` on, those of `only`, or all but those of
+    `excepted`. A capability of the latter two is a prefix: `(10,)` is every 10.x."""
 
     since: Capability | None = None
     only: tuple[tuple[int, ...], ...] = ()

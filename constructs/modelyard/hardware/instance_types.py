@@ -35,8 +35,8 @@ class EfaDevices:
 class InstanceType:
     """One EC2 instance type.
 
-    `allocatable_cpu_milli` and `allocatable_memory` are Karpenter's figures, before DaemonSets; None where Karpenter
-    has none. `unsupported` says why Modelyard never puts the type into a pool.
+    `allocatable_cpu_milli` and `allocatable_memory` are Karpenter's figures, before DaemonSets; None where
+    Karpenter has none. `unsupported` says why Modelyard never puts the type into a pool.
     """
 
     name: str

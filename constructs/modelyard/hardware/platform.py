@@ -52,7 +52,8 @@ class PlatformFacts:
     hours_per_month: int
 
     def pulls_in_parallel(self, ami: str) -> bool:
-        """Whether images of the alias, such as `al2023@v20260714`, can be told to unpack layers in parallel."""
+        """Whether images of the alias, such as `al2023@v20260714`, can be told to unpack layers in
+        parallel."""
         family, _, release = ami.partition("@")
         if family not in self.parallel_pull:
             return False

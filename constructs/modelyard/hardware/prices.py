@@ -1,8 +1,10 @@
-"""What instance types cost in a region: the shipped table, and prices that were asked of AWS after it, in a dated file.
+"""What instance types cost in a region: the shipped table, and prices that were asked of AWS after it, in a
+dated file.
 
-`modelyard catalog refresh` writes `environments/prices/REGION.json`. It lies beside the environments and is committed with
-them: where `accelerator: auto` takes the cheapest, prices decide what is deployed, so a plan, a review and a deploy must
-read the same ones. The shipped table in the package is never changed; it answers for what the file does not have.
+`modelyard catalog refresh` writes `environments/prices/REGION.json`. It lies beside the environments and is
+committed with them: where `accelerator: auto` takes the cheapest, prices decide what is deployed, so a plan,
+a review and a deploy must read the same ones. The shipped table in the package is never changed; it answers
+for what the file does not have.
 
 Who opens the environments reads the file of their region, and hands the prices to whatever depends on them.
 """
@@ -29,7 +31,8 @@ FOLDER = "prices"
 
 @dataclass(frozen=True, eq=False)
 class RegionPrices:
-    """US dollars an hour in one region, asked on one day: on demand by instance type, spot by type and zone."""
+    """US dollars an hour in one region, asked on one day: on demand by instance type, spot by type and
+    zone."""
 
     region: str
     asked: str
@@ -38,7 +41,8 @@ class RegionPrices:
     spot: Mapping[str, Mapping[str, float]]
 
     def spot_price(self, instance_type: str, zones: Iterable[str] = ()) -> float | None:
-        """The least of `zones`, or of all zones where none is named; None where the type had no price there."""
+        """The least of `zones`, or of all zones where none is named; None where the type had no price
+        there."""
         known = self.spot.get(instance_type, {})
         wanted = set(zones) or set(known)
         return min((price for zone, price in known.items() if zone in wanted), default=None)
@@ -62,7 +66,8 @@ class Prices:
         return Price(self.asked.on_demand[instance.name], f"price-list {self.asked.asked}")
 
     def spot(self, instance_type: str, zones: Iterable[str] = ()) -> float | None:
-        """The least spot price of `zones`, or of all zones where none is named; None where AWS was not asked for one."""
+        """The least spot price of `zones`, or of all zones where none is named; None where AWS was not asked
+        for one."""
         return self.asked.spot_price(instance_type, zones) if self.asked else None
 
     @property

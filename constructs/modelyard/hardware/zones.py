@@ -1,4 +1,5 @@
-"""Which zones of a region offer an instance type. AWS counts zones by id; names differ from account to account."""
+"""Which zones of a region offer an instance type. AWS counts zones by id; names differ from account to
+account."""
 
 from __future__ import annotations
 
@@ -26,8 +27,8 @@ def offering_zones(instance: InstanceType, region: str) -> tuple[str, ...]:
 def surely_offered(instance: InstanceType, region: str, zones: int) -> bool:
     """Whether any choice of `zones` of the region's zones holds one that offers `instance`.
 
-    A zone's name says nothing of its id, so a pool that names two of three zones is sure of a type that two of them
-    offer, and not of one that a single zone offers.
+    A zone's name says nothing of its id, so a pool that names two of three zones is sure of a type that two
+    of them offer, and not of one that a single zone offers.
     """
     known = len(region_zones(region))
     return not known or len(offering_zones(instance, region)) + zones > known

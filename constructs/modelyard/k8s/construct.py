@@ -24,7 +24,8 @@ class ManifestConstruct(Construct):
         """Kind and name to the object."""
 
     def object(self, kind: str, name: str | None = None) -> ApiObject:
-        """The object of `kind`, and `name` where there are several: `add_json_patch` changes what Modelyard made of it.
+        """The object of `kind`, and `name` where there are several: `add_json_patch` changes what Modelyard
+        made of it.
 
         Raises:
             LookupError: there is none, or more than one.

@@ -14,7 +14,8 @@ from modelyard.spec import Environment
 
 
 class ModelServer(ManifestConstruct):
-    """Everything that runs one model, finds it and protects it; see `modelyard.objects.serving.model.model_server`."""
+    """Everything that runs one model, finds it and protects it; see
+    `modelyard.objects.serving.model.model_server`."""
 
     def __init__(
         self, scope: Construct, construct_id: str, *, plan: ModelPlan, environment: Environment

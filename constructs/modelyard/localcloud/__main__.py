@@ -1,4 +1,5 @@
-"""`python -m modelyard.localcloud up`: the whole app on an AWS that lives on this machine, and `down` again."""
+"""`python -m modelyard.localcloud up`: the whole app on an AWS that lives on this machine, and `down`
+again."""
 
 from __future__ import annotations
 

@@ -9,7 +9,8 @@ from modelyard.localcloud.inventory import Row
 
 
 def empty_buckets(clients: Clients, rows: Iterable[Row]) -> int:
-    """Delete every version of every object in the buckets among `rows` that go with their stack; how many went."""
+    """Delete every version of every object in the buckets among `rows` that go with their stack; how many
+    went."""
     s3 = clients.get("s3")
     gone = 0
     for row in rows:

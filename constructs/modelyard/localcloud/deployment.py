@@ -120,8 +120,8 @@ _EVENT = re.compile(r"\S+ \| +\d+(/\d+)? \|")  # one resource of one stack; fail
 class Deployment:
     """One CDK app on one embedded AWS. `state` takes everything the CLI writes.
 
-    The app is synthesized once into an assembly; deploy and destroy work on that, so what is destroyed is what
-    was deployed, whatever happened to the sources in between.
+    The app is synthesized once into an assembly; deploy and destroy work on that, so what is destroyed is
+    what was deployed, whatever happened to the sources in between.
     """
 
     endpoint: Endpoint

@@ -1,4 +1,5 @@
-"""Rendered objects as plain data: the rules that they keep, and the definitions of custom resources that they meet."""
+"""Rendered objects as plain data: the rules that they keep, and the definitions of custom resources that they
+meet."""
 
 from modelyard.manifests.rules import check_objects
 

@@ -1,7 +1,7 @@
 """CustomResourceDefinitions as validators: their structural schemas, and their CEL rules.
 
-Not judged: rules that compare with the old object (`oldSelf`), rules with functions that the CEL library lacks, and
-formats. Needs the extra `modelyard[crds]`.
+Not judged: rules that compare with the old object (`oldSelf`), rules with functions that the CEL library
+lacks, and formats. Needs the extra `modelyard[crds]`.
 """
 
 from __future__ import annotations
@@ -63,7 +63,8 @@ def check_definitions(items: Iterable[Mapping[str, Any]], folder: Path) -> Defin
 
 
 def is_custom(item: Mapping[str, Any]) -> bool:
-    """Groups with a dot are somebody's own, except for those under `k8s.io` that the API server itself serves."""
+    """Groups with a dot are somebody's own, except for those under `k8s.io` that the API server itself
+    serves."""
     group = str(item["apiVersion"]).rpartition("/")[0]
     return "." in group and group not in _BUILT_IN
 
@@ -114,7 +115,8 @@ def definitions(where: Path) -> Mapping[tuple[str, str], Schema]:
 
 
 MOST_ENTRIES = 1_000_000
-"""Lines and commas of one file: each can be an entry, which costs half a KiB. 10 MiB of kubectl's have 350,000."""
+"""Lines and commas of one file: each can be an entry, which costs half a KiB. 10 MiB of kubectl's have
+350,000."""
 MOST_DEPTH = 128
 """Mappings and lists within one another; pod templates in definitions have 60."""
 _STRANGE = (ArithmeticError, AttributeError, LookupError, RecursionError, TypeError, ValueError)
@@ -239,7 +241,8 @@ def _find(text: str, pattern: str) -> str:
 
 
 def _holds(rule: str, value: Any) -> bool:
-    """Whether `rule` holds of `value`; one that the library cannot evaluate is not held against the object."""
+    """Whether `rule` holds of `value`; one that the library cannot evaluate is not held against the
+    object."""
     context = cel.Context(variables={"self": value})
     # Kubernetes' own additions to CEL.
     context.add_function("find", _find)

@@ -15,7 +15,8 @@ def labels_of(item: Manifest) -> Mapping[str, str]:
 
 
 class Labelled:
-    """Objects by label and value; `labels` says what a selector sees of one: its own labels, or those of its pods."""
+    """Objects by label and value; `labels` says what a selector sees of one: its own labels, or those of its
+    pods."""
 
     def __init__(
         self, items: Iterable[Manifest], labels: Callable[[Manifest], Mapping[str, str]] = pod_labels
@@ -27,7 +28,8 @@ class Labelled:
                 self._by_label[pair].append((seen, item))
 
     def chosen(self, selector: Mapping[str, str]) -> list[Manifest]:
-        """What `selector` matches, in all namespaces; nothing for an empty one, as nobody means everything by it."""
+        """What `selector` matches, in all namespaces; nothing for an empty one, as nobody means everything by
+        it."""
         few = min((self._by_label.get(pair, []) for pair in selector.items()), key=len, default=[])
         return [item for seen, item in few if selects(selector, seen)]
 
@@ -47,7 +49,8 @@ def by_target(items: Iterable[Manifest]) -> dict[tuple[str | None, str, str], Ma
 
 
 def scaled(scaler: Manifest) -> tuple[str | None, str, str]:
-    """Namespace, kind and name of what a ScaledObject scales; a Deployment unless it says otherwise (KEDA's default)."""
+    """Namespace, kind and name of what a ScaledObject scales; a Deployment unless it says otherwise (KEDA's
+    default)."""
     kind = at(scaler, "spec.scaleTargetRef.kind") or "Deployment"
     return named(scaler)[0], str(kind), str(at(scaler, "spec.scaleTargetRef.name"))
 

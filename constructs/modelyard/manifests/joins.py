@@ -136,7 +136,8 @@ def _container_references(
         secret = at(source, "secretKeyRef.name") if isinstance(source, dict) else None
         if secret and (named(workload)[0], secret) not in secrets:
             yield broken(workload, f"reads secret {secret}, which nobody renders", "keep its ExternalSecret")
-    # What the kubelet cannot fill in reaches the engine as it is written; LeaderWorkerSet adds its own variables.
+    # What the kubelet cannot fill in reaches the engine as it is written; LeaderWorkerSet adds its own
+    # variables.
     told = set(variables(container)) | {"LWS_LEADER_ADDRESS", "LWS_WORKER_INDEX", "LWS_GROUP_SIZE"}
     for word in map(str, container.get("args") or []):
         for name in _REFERENCE.findall(word):

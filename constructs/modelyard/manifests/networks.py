@@ -1,4 +1,5 @@
-"""Who reaches a server and whom it reaches: a policy for each, closed by default, and no door to the outside."""
+"""Who reaches a server and whom it reaches: a policy for each, closed by default, and no door to the
+outside."""
 
 from __future__ import annotations
 
@@ -57,7 +58,8 @@ def _policy_findings(policy: Manifest) -> Iterator[Finding]:
 
 
 def _enforcement_findings(items: list[Manifest]) -> Iterator[Finding]:
-    """EKS Auto Mode enforces policies where the controller is switched on, and the class of a node says so."""
+    """EKS Auto Mode enforces policies where the controller is switched on, and the class of a node says
+    so."""
     switches = [at(item, "data") or {} for item in items if named(item) == ("kube-system", "amazon-vpc-cni")]
     on = any(switch.get("enable-network-policy-controller") == "true" for switch in switches)
     for item in items:

@@ -1,4 +1,5 @@
-"""What holds of every pod: confined, offline, with resources; and of every server: probes, drain, and a rollout."""
+"""What holds of every pod: confined, offline, with resources; and of every server: probes, drain, and a
+rollout."""
 
 from __future__ import annotations
 
@@ -89,7 +90,8 @@ def _serving_findings(workload: Manifest, template: Manifest) -> Iterator[Findin
 
 
 def _drain_findings(workload: Manifest, template: Manifest) -> Iterator[Finding]:
-    """Whether running requests get the time that they need, in the way in which the engine gives it to them."""
+    """Whether running requests get the time that they need, in the way in which the engine gives it to
+    them."""
     spec, server = template["spec"], template["spec"]["containers"][0]
     pause = server.get("lifecycle", {}).get("preStop", {}).get("sleep", {}).get("seconds", 0)
     flagged = next(

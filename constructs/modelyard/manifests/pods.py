@@ -10,7 +10,8 @@ Manifest = dict[str, Any]
 WORKLOADS = ("Deployment", "LeaderWorkerSet", "Job", "CronJob", "StatefulSet", "DaemonSet")
 SERVING = ("Deployment", "LeaderWorkerSet")
 DRAIN = "modelyard.dev/drain"
-"""Annotation of a pod: how its running requests end (flag, signal or wait), and their seconds, as `wait:60`."""
+"""Annotation of a pod: how its running requests end (flag, signal or wait), and their seconds, as
+`wait:60`."""
 
 AVAILABILITY = "modelyard.dev/availability"
 """Annotation of a workload whose replicas may share a node: `single`, as its model file states."""

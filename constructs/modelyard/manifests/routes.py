@@ -1,4 +1,5 @@
-"""Ways in lead somewhere: routes to Services and Gateways, and inference pools to replicas and their picker."""
+"""Ways in lead somewhere: routes to Services and Gateways, and inference pools to replicas and their
+picker."""
 
 from __future__ import annotations
 

@@ -1,4 +1,5 @@
-"""Rules over rendered objects: what must join does, and what must hold of every pod holds, patches included."""
+"""Rules over rendered objects: what must join does, and what must hold of every pod holds, patches
+included."""
 
 from __future__ import annotations
 
@@ -63,7 +64,8 @@ def check_objects(objects: Iterable[Manifest]) -> list[Finding]:
     ]
     open_to_hosts = {i["metadata"]["name"] for i in items if i["kind"] == "Namespace" and _unrestricted(i)}
     for item in items:
-        # What reads devices or owns a disk has a namespace of its own, at another level; models never run there.
+        # What reads devices or owns a disk has a namespace of its own, at another level; models never run
+        # there.
         if item["kind"] in WORKLOADS and item["metadata"].get("namespace") not in open_to_hosts:
             findings += pod_findings(item)
     return findings

@@ -10,7 +10,8 @@ from modelyard.manifests.pods import TEAM, Manifest, at, named, pod_templates, r
 
 
 def share_findings(items: list[Manifest]) -> Iterator[Finding]:
-    """Pods that a team's quota in their namespace does not count, and classes of a team that no quota counts."""
+    """Pods that a team's quota in their namespace does not count, and classes of a team that no quota
+    counts."""
     counted: dict[tuple[str | None, str], set[str]] = {}
     for item in items:
         team = (at(item, "metadata.labels") or {}).get(TEAM)

@@ -1,4 +1,5 @@
-"""One model as the checklist sees it: its plan beside what is rendered of it, and the answers that a point can give."""
+"""One model as the checklist sees it: its plan beside what is rendered of it, and the answers that a point
+can give."""
 
 from __future__ import annotations
 

@@ -1,7 +1,8 @@
-"""What a model takes on an accelerator: weights, KV cache, activation, what of it fits, and how fast it can be.
+"""What a model takes on an accelerator: weights, KV cache, activation, what of it fits, and how fast it can
+be.
 
-The ways in: `plan_serving` for a model file on given accelerators, `estimate` for one question. Both, and what sizes a
-model, build their requests in `requests` and read their ledgers from `ledger`.
+The ways in: `plan_serving` for a model file on given accelerators, `estimate` for one question. Both, and
+what sizes a model, build their requests in `requests` and read their ledgers from `ledger`.
 """
 
 from modelyard.memory.estimate import Estimate, estimate

@@ -29,8 +29,8 @@ def peak_activation(
 ) -> Memory:
     """Peak memory of one rank while a batch of `batched_tokens` runs and `sequences` rows are sampled.
 
-    The forward pass and the sampler come one after the other, so the larger counts; the encoder cache and the experts'
-    workspace stay allocated beside both. `samples` is False on pipeline stages before the last.
+    The forward pass and the sampler come one after the other, so the larger counts; the encoder cache and the
+    experts' workspace stay allocated beside both. `samples` is False on pipeline stages before the last.
     """
     hidden = batched_tokens * arch.hidden * _WIDTH
     experts = _experts(arch, facts, split, batched_tokens)
@@ -67,8 +67,8 @@ def _feed_forward(arch: Architecture, facts: MemoryFacts, split: Parallelism, to
 
 
 def _experts(arch: Architecture, facts: MemoryFacts, split: Parallelism, tokens: int) -> float:
-    """The two workspaces of the fused experts: (tokens, experts a token, the wider of hidden and product or gate and up)
-    (fused_moe/experts/triton_moe.py, workspace_shapes)."""
+    """The two workspaces of the fused experts: (tokens, experts a token, the wider of hidden and product or
+    gate and up) (fused_moe/experts/triton_moe.py, workspace_shapes)."""
     if arch.moe is None:
         return 0.0
     ranks = 1 if split.expert else split.tensor * split.data
@@ -85,7 +85,8 @@ def _latent_workspace(arch: Architecture, split: Parallelism) -> float:
 
 
 def largest_image(arch: Architecture, max_model_len: int) -> int | None:
-    """Tokens of the largest image: no more than a prompt holds, where images are part of it; None for a model of text."""
+    """Tokens of the largest image: no more than a prompt holds, where images are part of it; None for a model
+    of text."""
     if arch.vision is None:
         return None
     return arch.vision.tokens if arch.vision.cross_attention else min(arch.vision.tokens, max_model_len)
@@ -94,7 +95,8 @@ def largest_image(arch: Architecture, max_model_len: int) -> int | None:
 def _encoder(
     arch: Architecture, split: Parallelism, tokens: int, sequences: int, image: int, image_limit: int | None
 ) -> tuple[float, float]:
-    """The encoder cache, and the peak of a tower that encodes as many of the largest images as a batch may hold.
+    """The encoder cache, and the peak of a tower that encodes as many of the largest images as a batch may
+    hold.
 
     The cache holds a batch of embeddings or one largest image, whichever is more
     (v1/core/encoder_cache_manager.py, compute_mm_encoder_budget).

@@ -10,12 +10,13 @@ from modelyard.memory.weights import format_of
 
 @dataclass(frozen=True)
 class ActiveWeights:
-    """The text model's weights by how often they are used; the vision tower and the input embedding, of which a step
-    looks up a few rows, are left out.
+    """The text model's weights by how often they are used; the vision tower and the input embedding, of which
+    a step looks up a few rows, are left out.
 
-    `parameters`: multiplied for every generated token, output embedding included. `output_parameters`: the output
-    embedding, which prefill needs for a request's last token alone. `always_bytes`: read by every step.
-    `expert_bytes`: all routed experts, of which a token takes `experts_per_token` of `experts`; 0 in a dense model.
+    `parameters`: multiplied for every generated token, output embedding included. `output_parameters`: the
+    output embedding, which prefill needs for a request's last token alone. `always_bytes`: read by every
+    step. `expert_bytes`: all routed experts, of which a token takes `experts_per_token` of `experts`; 0 in a
+    dense model.
     """
 
     parameters: float

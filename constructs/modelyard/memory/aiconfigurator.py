@@ -1,7 +1,9 @@
-"""Throughput from NVIDIA's AIConfigurator, which adds up measured kernels, where it is installed and has data.
+"""Throughput from NVIDIA's AIConfigurator, which adds up measured kernels, where it is installed and has
+data.
 
-It is an optional extra: pandas and its kin take seconds to import, so nothing here is imported before it is asked for.
-Only models whose config.json the package carries are asked about; for any other it would go to the network.
+It is an optional extra: pandas and its kin take seconds to import, so nothing here is imported before it is
+asked for. Only models whose config.json the package carries are asked about; for any other it would go to the
+network.
 """
 
 from __future__ import annotations
@@ -22,7 +24,8 @@ from modelyard.memory.serving import Serving
 from modelyard.memory.throughput import Throughput, Workload, roofline, steady_batch
 
 _TABLE = "aiconfigurator.yaml"
-# It documents no exceptions; these are what it was seen to raise for a model, a size or a format without data.
+# It documents no exceptions; these are what it was seen to raise for a model, a size or a format without
+# data.
 _REFUSALS = (ArithmeticError, AttributeError, LookupError, OSError, RuntimeError, TypeError, ValueError)
 
 

@@ -92,7 +92,8 @@ def _security_findings(model: Model, engine: Release) -> Iterator[Finding]:
 
 
 def _asked(model: Model) -> dict[str, tuple[tuple[str, ...], bool]]:
-    """What of the file needs support, by the names that releases list: its field, and whether it is asked for."""
+    """What of the file needs support, by the names that releases list: its field, and whether it is asked
+    for."""
     settings, features = model.engine, model.features
     drafts = model.speculative_decoding
     return {

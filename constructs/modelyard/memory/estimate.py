@@ -30,8 +30,8 @@ from modelyard.spec.estimate import EstimateRequest
 class Estimate:
     """The answer. `ledger` is None where the question is impossible; then `findings` say why.
 
-    `max_model_len` is the length asked for, or the model's own limit. `longest` is the longest length that fits, in
-    tokens, up to the model's limit.
+    `max_model_len` is the length asked for, or the model's own limit. `longest` is the longest length that
+    fits, in tokens, up to the model's limit.
     """
 
     request: EstimateRequest
@@ -49,8 +49,8 @@ class Estimate:
 def estimate(
     request: EstimateRequest, adjust: Callable[[MemoryFacts], MemoryFacts] = lambda facts: facts
 ) -> Estimate:
-    """Answer `request`; every problem is a finding, none an exception. `adjust` changes what is known of the engine,
-    as calibration does."""
+    """Answer `request`; every problem is a finding, none an exception. `adjust` changes what is known of the
+    engine, as calibration does."""
     problems: list[Finding] = []
     arch = _architecture(request, problems)
     accelerator = _accelerator(request, problems)
@@ -90,7 +90,8 @@ def estimate(
             problems.append(
                 _finding(
                     "KV001",
-                    f"a context of {wanted} for {ledger.request.max_num_seqs} slots needs {ledger.kv_need(wanted) * ledger.request.max_num_seqs}, {ledger.kv_cache} left",
+                    f"a context of {wanted} for {ledger.request.max_num_seqs} slots needs "
+                    f"{ledger.kv_need(wanted) * ledger.request.max_num_seqs}, {ledger.kv_cache} left",
                     f"use a context of {longest}, or nGpuLayers {found} of {arch.layers}",
                     "maxModelLen",
                 )

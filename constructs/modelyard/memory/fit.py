@@ -51,7 +51,8 @@ def weights_beyond_budget(ledger: MemoryLedger) -> str:
 
 
 def fit_findings(fit: Fit, places: Places) -> Iterator[Finding]:
-    """Errors where the engine would not start, warnings where it starts but something is short or uncertain."""
+    """Errors where the engine would not start, warnings where it starts but something is short or
+    uncertain."""
     yield from batch_findings(fit, places)
     yield from _room_findings(fit, places)
     yield from utilization_findings(fit, places)

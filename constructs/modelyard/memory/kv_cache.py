@@ -1,4 +1,5 @@
-"""Memory of the KV cache: how vLLM lays it out in blocks, and what one request of a given length needs of it."""
+"""Memory of the KV cache: how vLLM lays it out in blocks, and what one request of a given length needs of
+it."""
 
 from __future__ import annotations
 
@@ -9,10 +10,11 @@ from modelyard.architecture import Architecture
 from modelyard.engines import CacheRules
 from modelyard.hardware import Memory
 
-# Sparse attention caches its index keys in FP8, with a 32-bit scale for this many (models/deepseek_v2.py, Indexer).
+# Sparse attention caches its index keys in FP8, with a 32-bit scale for this many (models/deepseek_v2.py,
+# Indexer).
 _INDEX_BLOCK = 128
-# Beside recurrent layers, kernels of latent attention want blocks of this many tokens (platforms/interface.py,
-# _align_hybrid_block_size).
+# Beside recurrent layers, kernels of latent attention want blocks of this many tokens
+# (platforms/interface.py, _align_hybrid_block_size).
 _LATENT_STEP = 128
 _HEAD_WIDTH_OF_DS_MLA = 656  # fp8_ds_mla: 512 numbers in FP8, 4 scales, 64 rotary numbers in 16 bit
 # Groups of layers are evened out to the larger class when it is less than this many times the smaller.
@@ -25,7 +27,8 @@ CURRENT = CacheRules()
 
 @dataclass(frozen=True)
 class CacheGroup:
-    """Layers that share a block table. `window` is 0 where every token is kept; `state`: a recurrent state instead."""
+    """Layers that share a block table. `window` is 0 where every token is kept; `state`: a recurrent state
+    instead."""
 
     layers: int
     window: int = 0
@@ -61,7 +64,8 @@ class CacheLayout:
         return Memory.bytes(self.bytes_per_block * self.blocks_for(length))
 
     def holds(self, available: Memory, length: int, at_once: int = 1) -> bool:
-        """Whether the engine starts with `available` for `at_once` requests of `length` (_check_enough_kv_cache_memory)."""
+        """Whether the engine starts with `available` for `at_once` requests of `length`
+        (_check_enough_kv_cache_memory)."""
         blocks = self.blocks_for(length) * at_once + self.rules.reserved_blocks
         return self.bytes_per_block * blocks <= available.in_bytes
 
@@ -86,7 +90,8 @@ def kv_bytes_per_token_and_layer(
 ) -> int:
     """What one token takes in one layer on one rank.
 
-    Heads are copied beyond one rank a KV head; the latent of multi-head latent attention is whole on every rank.
+    Heads are copied beyond one rank a KV head; the latent of multi-head latent attention is whole on every
+    rank.
     """
     size = bytes_per_number(arch, kv_cache_dtype)
     if arch.latent and rules.latent:
@@ -126,10 +131,11 @@ def cache_layout(
 ) -> CacheLayout:
     """The layout on one rank that holds `layers` (all of them when None).
 
-    `draft_layers`: full-attention layers that draft `speculative_tokens` tokens and are cached with the others.
+    `draft_layers`: full-attention layers that draft `speculative_tokens` tokens and are cached with the
+    others.
 
-    Layers of one kind form groups of equal size over the whole model, dealt out in turn, so that every pipeline stage
-    has its share of each group (vllm/v1/core/kv_cache_utils.py, get_kv_cache_groups).
+    Layers of one kind form groups of equal size over the whole model, dealt out in turn, so that every
+    pipeline stage has its share of each group (vllm/v1/core/kv_cache_utils.py, get_kv_cache_groups).
     """
     here = range(arch.layers) if layers is None else layers
     per_token = kv_bytes_per_token_and_layer(arch, tensor_parallel, kv_cache_dtype, rules)
@@ -161,8 +167,10 @@ def cache_layout(
 
 
 def _cached_as(kind: str, rules: CacheRules) -> str:
-    """The kind of layer that one of `kind` shares a group with: without a window it is cached like full attention."""
-    # Chunked attention (Llama 4) is cached in full unless VLLM_ALLOW_CHUNKED_LOCAL_ATTN_WITH_HYBRID_KV_CACHE is set.
+    """The kind of layer that one of `kind` shares a group with: without a window it is cached like full
+    attention."""
+    # Chunked attention (Llama 4) is cached in full unless VLLM_ALLOW_CHUNKED_LOCAL_ATTN_WITH_HYBRID_KV_CACHE
+    # is set.
     return "full" if kind == "chunked" or (kind == "sliding" and not rules.hybrid) else kind
 
 

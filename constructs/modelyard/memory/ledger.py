@@ -27,10 +27,10 @@ _ROW_PARALLEL = ("o_proj", "down_proj", "out_proj")
 class MemoryRequest:
     """One way to run a model. `split.tensor` counts logical cores on Neuron (see `Accelerator.cores`).
 
-    `adapter_rank` and `adapter_count`: LoRA slots. `speculative_tokens` are drafted a step, with the
-    model's own layers for multi-token prediction if `own_drafts`. `draft`: weights of a draft model beside it,
-    whose cache is that of `draft_layers` of the model's own. `image_limit`: images of a request, None for the engine's own. `largest_image`:
-    tokens of one, None for the tower's own most.
+    `adapter_rank` and `adapter_count`: LoRA slots. `speculative_tokens` are drafted a step, with the model's
+    own layers for multi-token prediction if `own_drafts`. `draft`: weights of a draft model beside it, whose
+    cache is that of `draft_layers` of the model's own. `image_limit`: images of a request, None for the
+    engine's own. `largest_image`: tokens of one, None for the tower's own most.
     """
 
     arch: Architecture
@@ -56,9 +56,9 @@ class MemoryRequest:
 class MemoryLedger:
     """Amounts of the rank with the least room: a GPU, or a logical NeuronCore.
 
-    `total` is `outside` the budget, plus weights, adapters, activation, non-torch, graphs within the budget, and the KV
-    cache, exactly. `cuda_graphs` are all graphs; `graphs_in_budget` those that the engine takes off the budget.
-    `kv_cache` is what is left and may be negative.
+    `total` is `outside` the budget, plus weights, adapters, activation, non-torch, graphs within the budget,
+    and the KV cache, exactly. `cuda_graphs` are all graphs; `graphs_in_budget` those that the engine takes
+    off the budget. `kv_cache` is what is left and may be negative.
     """
 
     request: MemoryRequest
@@ -116,8 +116,9 @@ class MemoryLedger:
 def memory_ledger(request: MemoryRequest) -> MemoryLedger:
     """Compute the ledger of the pipeline stage that holds the fewest requests.
 
-    vLLM measures weights, persistent buffers and a profiling run, and gives the rest of total × utilization to the KV
-    cache (vllm/v1/worker/gpu_worker.py, determine_available_memory); each line here is one of those terms.
+    vLLM measures weights, persistent buffers and a profiling run, and gives the rest of total × utilization
+    to the KV cache (vllm/v1/worker/gpu_worker.py, determine_available_memory); each line here is one of those
+    terms.
     """
     stages = request.split.stages(request.arch.layers)
     ledgers = [_stage_ledger(request, stage, layers) for stage, layers in enumerate(stages)]
@@ -175,7 +176,8 @@ def _stage_ledger(request: MemoryRequest, stage: int, layers: range) -> MemoryLe
 def _non_torch_gib(request: MemoryRequest) -> float:
     """Memory that is not PyTorch's: kernels and workspaces, and buffers of collectives where ranks talk.
 
-    Over NVLink collectives hold larger buffers, and from Hopper on the fused and symmetric-memory ones their own.
+    Over NVLink collectives hold larger buffers, and from Hopper on the fused and symmetric-memory ones their
+    own.
     """
     facts, accelerator = request.facts, request.accelerator
     ranks = request.split.tensor
@@ -216,8 +218,8 @@ def _graph_sizes(max_num_seqs: int, speculative_tokens: int = 0) -> int:
 def _adapters(request: MemoryRequest) -> Memory:
     """LoRA slots: matrices A and B beside every linear layer, at the largest rank, in 16 bit.
 
-    A column-parallel layer keeps A whole and splits B over the ranks, a row-parallel one the other way round; experts have
-    slots each (vllm/lora/layers, create_lora_weights).
+    A column-parallel layer keeps A whole and splits B over the ranks, a row-parallel one the other way round;
+    experts have slots each (vllm/lora/layers, create_lora_weights).
     """
     if not request.adapter_count:
         return NOTHING

@@ -13,11 +13,13 @@ from modelyard.memory.weights import weights_of_layers, weights_per_accelerator
 
 
 def offload_ledger(request: MemoryRequest, gpu_layers: int) -> MemoryLedger:
-    """Ledger of the last GPU with `gpu_layers` of the model's layers spread over `request.split.ranks` GPUs; -1 is all.
+    """Ledger of the last GPU with `gpu_layers` of the model's layers spread over `request.split.ranks` GPUs;
+    -1 is all.
 
-    llama.cpp offloads the last layers first and gives each GPU an even share (--split-mode layer). The output layer goes
-    with them when all are offloaded; embeddings stay with the CPU (src/llama-model.cpp, load_tensors). `max_num_seqs` are
-    the slots, each of which has its cache from the start; `max_num_batched_tokens` is a micro-batch.
+    llama.cpp offloads the last layers first and gives each GPU an even share (--split-mode layer). The output
+    layer goes with them when all are offloaded; embeddings stay with the CPU (src/llama-model.cpp,
+    load_tensors). `max_num_seqs` are the slots, each of which has its cache from the start;
+    `max_num_batched_tokens` is a micro-batch.
     """
     arch, facts, gpus = request.arch, request.facts, request.split.ranks
     everything = gpu_layers < 0 or gpu_layers > arch.layers
@@ -42,7 +44,8 @@ def offload_ledger(request: MemoryRequest, gpu_layers: int) -> MemoryLedger:
 
 
 def cpu_ledger(request: MemoryRequest) -> MemoryLedger:
-    """Ledger of a server without a GPU: host memory holds all weights, the caches of all slots and the compute buffers."""
+    """Ledger of a server without a GPU: host memory holds all weights, the caches of all slots and the
+    compute buffers."""
     arch, facts = request.arch, request.facts
     total = request.accelerator.usable * request.split.ranks
     budget = total * request.gpu_memory_utilization

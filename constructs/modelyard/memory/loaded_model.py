@@ -23,7 +23,8 @@ class _Named:
 
     @property
     def loaded(self) -> str | None:
-        """What becomes of a 16-bit checkpoint: a GGUF file's own type, or what the engine makes of it while it loads."""
+        """What becomes of a 16-bit checkpoint: a GGUF file's own type, or what the engine makes of it while
+        it loads."""
         if self.weights.file:
             return f"gguf {gguf_type(self.weights.file)}"
         return None if self.quantization == "auto" else self.quantization
@@ -38,7 +39,8 @@ def known_architecture(model: Model) -> Architecture | Finding:
 
 
 def draft_architecture(model: Model) -> Architecture | Finding | None:
-    """Architecture facts of the small model that drafts; None where no other model does, or only a head of one layer."""
+    """Architecture facts of the small model that drafts; None where no other model does, or only a head of
+    one layer."""
     drafts = model.speculative_decoding
     if drafts is None or drafts.model is None or drafts.method != "draft":
         return None
@@ -47,7 +49,8 @@ def draft_architecture(model: Model) -> Architecture | Finding | None:
 
 
 def gguf_type(file: str) -> str:
-    """The type in a file's name, such as Q4_K_M in `model-q4_k_m-00001-of-00002.gguf`; the name's end where none is."""
+    """The type in a file's name, such as Q4_K_M in `model-q4_k_m-00001-of-00002.gguf`; the name's end where
+    none is."""
     upper = file.upper()
     known = sorted((kind for kind in GGUF_BITS if kind in upper), key=len)
     return known[-1] if known else upper.removesuffix(".GGUF").rpartition("-")[2]

@@ -1,4 +1,5 @@
-"""Why a model does not fit, and the ways out of it: less, another format, more, or another accelerator with its price."""
+"""Why a model does not fit, and the ways out of it: less, another format, more, or another accelerator with
+its price."""
 
 from __future__ import annotations
 
@@ -64,7 +65,8 @@ def context_does_not_fit(
 def _ways_out(
     model: Model, ledger: MemoryLedger, count: int, wanted: int, prices: Prices | None
 ) -> list[str]:
-    """More of the same accelerator, and the smallest other one, on which `wanted` tokens fit, with their prices."""
+    """More of the same accelerator, and the smallest other one, on which `wanted` tokens fit, with their
+    prices."""
     here = ledger.request.accelerator
     others = sorted((a for a in accelerators().values() if a.vendor == here.vendor), key=lambda a: a.usable)
     more = [(here, n) for n in (2, 4, 8, 16) if n > count]

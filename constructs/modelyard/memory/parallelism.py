@@ -9,8 +9,8 @@ from modelyard.architecture import Architecture
 
 @dataclass(frozen=True)
 class Parallelism:
-    """Ranks of one replica: `tensor` × `pipeline` × `data`. `expert`: whole experts are dealt out to tensor × data ranks
-    instead of slices of all (vLLM's --enable-expert-parallel)."""
+    """Ranks of one replica: `tensor` × `pipeline` × `data`. `expert`: whole experts are dealt out to tensor ×
+    data ranks instead of slices of all (vLLM's --enable-expert-parallel)."""
 
     tensor: int = 1
     pipeline: int = 1
@@ -35,8 +35,9 @@ class Parallelism:
 def split_problem(arch: Architecture, split: Parallelism) -> str | None:
     """Why the model cannot run on `split`, or None.
 
-    Rules of vLLM's parallel linear layers: heads divide evenly; KV heads divide, or are copied a whole number of times
-    (latent attention has none to divide); widths divide; block-quantized FP8 keeps whole blocks on every rank.
+    Rules of vLLM's parallel linear layers: heads divide evenly; KV heads divide, or are copied a whole number
+    of times (latent attention has none to divide); widths divide; block-quantized FP8 keeps whole blocks on
+    every rank.
     """
     tensor = split.tensor
     if split.pipeline > arch.layers:

@@ -14,7 +14,8 @@ _PACKED_BELOW = 8  # bits: narrower numbers are stored several in one, and are n
 
 
 def parameter_findings(arch: Architecture, published: Mapping[str, int]) -> list[Finding]:
-    """A warning where the counts differ by more than 1 %. `published` counts stored numbers by type (safetensors).
+    """A warning where the counts differ by more than 1 %. `published` counts stored numbers by type
+    (safetensors).
 
     Layers for multi-token prediction may be among them or not. Of packed formats nothing is said.
     """

@@ -1,4 +1,5 @@
-"""The one builder of memory requests: of a model file on given accelerators, or of a question to `estimate`."""
+"""The one builder of memory requests: of a model file on given accelerators, or of a question to
+`estimate`."""
 
 from __future__ import annotations
 
@@ -17,7 +18,8 @@ from modelyard.spec.estimate import EstimateRequest
 from modelyard.spec.model import Model
 
 LEAST_TOKENS_OF_A_SEQUENCE = 512
-"""Prompt and answer of a short exchange. A full batch whose sequences cannot even hold that is preempted all the time."""
+"""Prompt and answer of a short exchange. A full batch whose sequences cannot even hold that is preempted all
+the time."""
 
 # Sequences in a batch are a number that people recognise.
 _STEP_OF_SEQUENCES = 8
@@ -103,9 +105,9 @@ class Run:
         )
 
     def at(self, length: int) -> MemoryRequest:
-        """The request of an engine that is started with `length`. What is stated stays, and defaults follow from it: no more
-        sequences than tokens in a batch. An encoder reads a text at once, so its batch holds the longest, whatever is
-        stated."""
+        """The request of an engine that is started with `length`. What is stated stays, and defaults follow
+        from it: no more sequences than tokens in a batch. An encoder reads a text at once, so its batch holds
+        the longest, whatever is stated."""
         tokens, seqs = self.facts.batch_defaults(
             self.accelerator, length, latent=self.arch.latent is not None
         )
@@ -134,7 +136,8 @@ class Run:
 
 
 def with_sustainable_batch(model: Model, ledger: MemoryLedger) -> MemoryLedger:
-    """The ledger with no more sequences in a batch than the cache can hold; those that the file asks for stay.
+    """The ledger with no more sequences in a batch than the cache can hold; those that the file asks for
+    stay.
 
     Fewer sequences also take less in the sampler, which leaves more for the cache.
     """

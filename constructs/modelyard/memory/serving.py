@@ -1,4 +1,5 @@
-"""How one model runs on given accelerators: engine, parallelism, length and batch, or the reasons why it cannot."""
+"""How one model runs on given accelerators: engine, parallelism, length and batch, or the reasons why it
+cannot."""
 
 from __future__ import annotations
 
@@ -26,8 +27,8 @@ from modelyard.spec.model import Model
 
 @dataclass(frozen=True)
 class Serving:
-    """A way to run `model` that fits. `count`: accelerators of a replica, over `topology.nodes` nodes. `longest`: the most
-    tokens that `maxModelLen` may be. `gpu_layers`: of llama-server, None for all."""
+    """A way to run `model` that fits. `count`: accelerators of a replica, over `topology.nodes` nodes.
+    `longest`: the most tokens that `maxModelLen` may be. `gpu_layers`: of llama-server, None for all."""
 
     model: Model
     arch: Architecture
@@ -65,8 +66,9 @@ def plan_serving(
     prices: Prices | None = None,
     known: Architecture | None = None,
 ) -> Serving | list[Finding]:
-    """Settings under which `model` fits on `count` of `accelerator`; all reasons together when it does not, with prices
-    of the ways out where `prices` are known. `known` is the architecture of a model that the table does not have."""
+    """Settings under which `model` fits on `count` of `accelerator`; all reasons together when it does not,
+    with prices of the ways out where `prices` are known. `known` is the architecture of a model that the
+    table does not have."""
     arch = known or known_architecture(model)
     engine = engine_for(model, accelerator)
     small = draft_architecture(model)
@@ -161,7 +163,8 @@ def _fit_by_layers(
     engine: Release,
     divided: Topology,
 ) -> Serving | list[Finding]:
-    """llama-server: all layers on the GPUs if they fit, or as many as leave room for the wanted context; or none."""
+    """llama-server: all layers on the GPUs if they fit, or as many as leave room for the wanted context; or
+    none."""
     settings = model.engine
     if found := _beyond_limit(model, arch):
         return [found]
@@ -212,7 +215,8 @@ def _beyond_limit(model: Model, arch: Architecture) -> Finding | None:
 
 
 def _default_length(longest: int, limit: int) -> int:
-    """The model's own limit if it fits, else the largest power of two that does: a number people recognise."""
+    """The model's own limit if it fits, else the largest power of two that does: a number people
+    recognise."""
     if longest >= limit:
         return limit
     return 1 << (longest.bit_length() - 1) if longest >= LEAST_LENGTH else longest

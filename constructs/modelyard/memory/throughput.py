@@ -1,8 +1,10 @@
-"""How many tokens a second a replica can give: a bound that the hardware sets, and what a million tokens then cost.
+"""How many tokens a second a replica can give: a bound that the hardware sets, and what a million tokens then
+cost.
 
-The roofline knows two limits of an accelerator: the bytes that its memory delivers a second and the multiplications that
-its matrix units do. Whatever else takes time (attention, interconnect, kernels that reach 60 % of the peak, scheduling,
-sampling) is counted as free, so that no measurement of the same work lies above the bound.
+The roofline knows two limits of an accelerator: the bytes that its memory delivers a second and the
+multiplications that its matrix units do. Whatever else takes time (attention, interconnect, kernels that
+reach 60 % of the peak, scheduling, sampling) is counted as free, so that no measurement of the same work lies
+above the bound.
 """
 
 from __future__ import annotations
@@ -20,7 +22,8 @@ ROOFLINE = (
     "upper bound by memory bandwidth and peak dense TFLOPS: attention, interconnect and kernel efficiency cost nothing in "
     "it; every prompt is new to the prefix cache, every draft token is accepted"
 )
-# Far beyond every sliding window: what a further token still adds is in the layers that attend to all of them.
+# Far beyond every sliding window: what a further token still adds is in the layers that attend to all of
+# them.
 _FAR = 1 << 22
 
 
@@ -52,9 +55,10 @@ class Workload:
 class Throughput:
     """Tokens a second of one replica under a steady supply of `workload`, `batch` requests at once.
 
-    `output_per_second` counts generated tokens while their requests' prompts are read as well. `decode_per_second` and
-    `prefill_per_second` are what the replica would do if it did nothing else. `limited_by` says what the bound is made of.
-    None of it is a measurement of this deployment; `statement` says what it is.
+    `output_per_second` counts generated tokens while their requests' prompts are read as well.
+    `decode_per_second` and `prefill_per_second` are what the replica would do if it did nothing else.
+    `limited_by` says what the bound is made of. None of it is a measurement of this deployment; `statement`
+    says what it is.
     """
 
     source: Literal["roofline", "aiconfigurator"]
@@ -76,8 +80,8 @@ class Throughput:
         return self.source == "roofline"
 
 
-# Matrix units that may multiply weights stored in a format. What only stores weights is unpacked to 16 bit; llama.cpp
-# multiplies its types in INT8. Every other format may run on any unit, so that the bound stays one.
+# Matrix units that may multiply weights stored in a format. What only stores weights is unpacked to 16 bit;
+# llama.cpp multiplies its types in INT8. Every other format may run on any unit, so that the bound stays one.
 _UNITS: Mapping[str, tuple[str, ...]] = {
     "16bit": ("fp16",),
     "fp8": ("fp16", "fp8"),
@@ -104,11 +108,13 @@ def matrix_tflops(accelerator: Accelerator, quantization: Quantization | None) -
 
 
 def roofline(serving: Serving, workload: Workload | None = None, *, at_most: int | None = None) -> Throughput:
-    """The bound for one replica of `serving`, which gets `at_most` requests at once; default: as many as it holds.
+    """The bound for one replica of `serving`, which gets `at_most` requests at once; default: as many as it
+    holds.
 
-    A steady batch of requests takes at least as long as its memory traffic, were all multiplications done in its shadow,
-    and at least as long as its multiplications, were all traffic hidden behind them. Traffic: one step for each output
-    token, each reading the weights once and the cache of every request; prefill rides along for nothing.
+    A steady batch of requests takes at least as long as its memory traffic, were all multiplications done in
+    its shadow, and at least as long as its multiplications, were all traffic hidden behind them. Traffic: one
+    step for each output token, each reading the weights once and the cache of every request; prefill rides
+    along for nothing.
     """
     work = (workload or _usual_workload(serving)).within(serving.max_model_len)
     drafts = serving.model.speculative_decoding
@@ -139,10 +145,12 @@ def bound(
     flops: float,
     tokens_per_step: int = 1,
 ) -> Throughput:
-    """The roofline of `batch` requests at once on hardware that reads `bytes_per_second` and computes `flops`.
+    """The roofline of `batch` requests at once on hardware that reads `bytes_per_second` and computes
+    `flops`.
 
-    A multiplication and an addition a parameter and token: 2 × parameters FLOP. `tokens_per_step` above 1 is speculative
-    decoding at its best: a step's reading serves so many tokens of a request, and none is multiplied in vain.
+    A multiplication and an addition a parameter and token: 2 × parameters FLOP. `tokens_per_step` above 1 is
+    speculative decoding at its best: a step's reading serves so many tokens of a request, and none is
+    multiplied in vain.
     """
     step_bytes = weights.step_bytes(batch * tokens_per_step) + batch * work.mean_context * kv_bytes_per_token
     memory_seconds = work.output_tokens / tokens_per_step * step_bytes / bytes_per_second
@@ -177,8 +185,8 @@ def steady_batch(serving: Serving, work: Workload) -> int:
 def kv_bytes_read_per_token(serving: Serving) -> float:
     """KV cache that a step reads for each token of context, all ranks together.
 
-    Ranks that copy a KV head each read their copy. Sliding windows are left out: they would need their length, and
-    leaving them out only raises the bound.
+    Ranks that copy a KV head each read their copy. Sliding windows are left out: they would need their
+    length, and leaving them out only raises the bound.
     """
     ledger = serving.ledger
     further = ledger.kv_need(2 * _FAR).in_bytes - ledger.kv_need(_FAR).in_bytes
@@ -187,8 +195,9 @@ def kv_bytes_read_per_token(serving: Serving) -> float:
 
 @dataclass(frozen=True)
 class TokenCost:
-    """US dollars for a million tokens at full load, replicas at their fewest and idle accelerators included; at half the
-    load a token costs twice as much. `output` charges generated tokens for everything, `blended` all tokens alike."""
+    """US dollars for a million tokens at full load, replicas at their fewest and idle accelerators included;
+    at half the load a token costs twice as much. `output` charges generated tokens for everything, `blended`
+    all tokens alike."""
 
     output: float
     blended: float

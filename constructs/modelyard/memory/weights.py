@@ -16,8 +16,9 @@ from modelyard.memory.parallelism import Parallelism
 # Rows of the vocabulary are padded to this multiple before they are split (vLLM, DEFAULT_VOCAB_PADDING_SIZE).
 _VOCAB_PADDING = 64
 
-# PyTorch's allocator takes blocks of 10 MiB and more in steps of 2 MiB, and hands out what is left of the last step
-# with the block unless it is more than 1 MiB (c10/cuda/CUDACachingAllocator, kMinLargeAlloc, kRoundLarge, kSmallSize).
+# PyTorch's allocator takes blocks of 10 MiB and more in steps of 2 MiB, and hands out what is left of the
+# last step with the block unless it is more than 1 MiB (c10/cuda/CUDACachingAllocator, kMinLargeAlloc,
+# kRoundLarge, kSmallSize).
 _MIB = 1 << 20
 _LARGE, _STEP, _LEFT = 10 * _MIB, 2 * _MIB, _MIB
 
@@ -54,9 +55,9 @@ def weights_per_accelerator(
 ) -> Memory:
     """Weights on each rank of pipeline `stage`, rotary tables included.
 
-    `drafts`: with the layers for multi-token prediction. `absorbed`: with the copies of latent attention's up-projections
-    that vLLM keeps beside the originals (layers/attention/mla_attention.py, W_UK_T and W_UV). `padded`: on a GPU
-    whose kernels pad the matrices of experts in MXFP4.
+    `drafts`: with the layers for multi-token prediction. `absorbed`: with the copies of latent attention's
+    up-projections that vLLM keeps beside the originals (layers/attention/mla_attention.py, W_UK_T and W_UV).
+    `padded`: on a GPU whose kernels pad the matrices of experts in MXFP4.
     """
     copies = absorbed if arch.latent else "none"
     return _weights(arch, split, stage, drafts, copies, _expert_padding(arch, padded))
@@ -122,7 +123,8 @@ def _absorbed_bytes(arch: Architecture, absorbed: Absorbed) -> float:
     latent = arch.latent
     if absorbed == "projections":
         return latent.kv_rank * arch.heads * (latent.nope_dim + latent.value_dim) * arch.bytes_per_parameter
-    # The query's product with the key's up-projection, its rotary part, and the value's with the output projection.
+    # The query's product with the key's up-projection, its rotary part, and the value's with the output
+    # projection.
     queries = (latent.query_rank or arch.hidden) * arch.heads * (latent.kv_rank + latent.rope_dim)
     size = 1 if arch.quantization and arch.quantization.format.name == "fp8" else arch.bytes_per_parameter
     return (queries + arch.heads * latent.kv_rank * arch.hidden) * size
@@ -131,7 +133,8 @@ def _absorbed_bytes(arch: Architecture, absorbed: Absorbed) -> float:
 def _tensors(
     arch: Architecture, held: Sequence[Module], split: Parallelism, padding: tuple[int, int]
 ) -> float:
-    """Bytes of `held` on a rank, as the allocator hands them out: what the engine joins is one tensor, scales are others."""
+    """Bytes of `held` on a rank, as the allocator hands them out: what the engine joins is one tensor, scales
+    are others."""
     payloads: dict[str, float] = {}
     scales = 0.0
     for module in held:
@@ -149,7 +152,8 @@ def _allocated(size: float) -> float:
 
 
 def _expert_padding(arch: Architecture, padded: bool) -> tuple[int, int]:
-    """Multiples to which kernels for MXFP4 pad the hidden and the intermediate size of experts (fused_moe/oracle/mxfp4.py)."""
+    """Multiples to which kernels for MXFP4 pad the hidden and the intermediate size of experts
+    (fused_moe/oracle/mxfp4.py)."""
     stored = arch.quantization
     return (256, 128) if padded and stored is not None and stored.format.name == "mxfp4" else (1, 1)
 
@@ -206,7 +210,8 @@ def _ranks_that_share(arch: Architecture, module: Module, split: Parallelism) ->
 
 
 def weights_of_layers(arch: Architecture, layers: range, *, output: bool) -> Memory:
-    """Weights of `layers` on one device, and of the output layer if `output`: what is offloaded of a model."""
+    """Weights of `layers` on one device, and of the output layer if `output`: what is offloaded of a
+    model."""
     held = [
         module
         for module in modules(arch)

@@ -1,4 +1,5 @@
-"""What makes up an environment: folder of the tree to objects, and where an organisation adds or replaces some."""
+"""What makes up an environment: folder of the tree to objects, and where an organisation adds or replaces
+some."""
 
 from __future__ import annotations
 

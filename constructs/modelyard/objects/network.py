@@ -18,8 +18,9 @@ _NAMESPACE_NAME = "kubernetes.io/metadata.name"
 _SET_NAME = "leaderworkerset.sigs.k8s.io/name"
 # Where EKS Pod Identity hands out credentials (EKS user guide, pod-id-agent-setup).
 _POD_IDENTITY = "169.254.170.23/32"
-# The tenth address of the two ranges of which EKS takes the Services' (EKS API, KubernetesNetworkConfigRequest): in Auto
-# Mode there is no pod that a policy could name (EKS user guide, auto-networking; aws/containers-roadmap#2552).
+# The tenth address of the two ranges of which EKS takes the Services' (EKS API,
+# KubernetesNetworkConfigRequest): in Auto Mode there is no pod that a policy could name (EKS user guide,
+# auto-networking; aws/containers-roadmap#2552).
 _DNS_ADDRESSES = ("10.100.0.10/32", "172.20.0.10/32")
 
 GATEWAYS = "model-gateways"
@@ -32,8 +33,8 @@ ANSWERING = {"key": "app.kubernetes.io/name", "operator": "In", "values": ["mode
 
 
 def server_policy(plan: ModelPlan, environment: Environment) -> dict[str, Any]:
-    """`spec` of the server's NetworkPolicy: callers and Prometheus in, name resolution out; and whatever pods of one
-    replica, or of the two halves of a disaggregated model, have to say to each other."""
+    """`spec` of the server's NetworkPolicy: callers and Prometheus in, name resolution out; and whatever pods
+    of one replica, or of the two halves of a disaggregated model, have to say to each other."""
     namespace = environment.namespace
     callers = callers_of(plan, environment)
     if plan.role != "both":  # the router calls, and hands out what the picker reads of the replicas
@@ -113,7 +114,8 @@ def _monitoring(environment: Environment) -> list[dict[str, Any]]:
 
 
 def _collector(endpoint: str) -> dict[str, Any]:
-    """An egress rule to `http://SERVICE.NAMESPACE:PORT`; a policy sees the pod's port, which is the Service's for OTLP."""
+    """An egress rule to `http://SERVICE.NAMESPACE:PORT`; a policy sees the pod's port, which is the Service's
+    for OTLP."""
     address = urlsplit(endpoint)
     namespace = (address.hostname or "").split(".")[1]
     return {"to": [pods_of(namespace, {})], "ports": [{"port": address.port, "protocol": "TCP"}]}
@@ -130,8 +132,8 @@ def check_labels(model: str) -> dict[str, str]:
 
 
 def check_egress(environment: Environment) -> list[dict[str, Any]]:
-    """Egress of those jobs: names, the package index, which has no fixed address, and the models beside them; where they
-    report, also S3, which has no fixed address either, and the credentials for it."""
+    """Egress of those jobs: names, the package index, which has no fixed address, and the models beside them;
+    where they report, also S3, which has no fixed address either, and the credentials for it."""
     return [
         name_resolution(environment),
         {"ports": [{"port": 443, "protocol": "TCP"}]},
@@ -154,7 +156,8 @@ def to_models() -> dict[str, Any]:
 
 
 def name_resolution(environment: Environment) -> dict[str, Any]:
-    """An egress rule to the cluster's DNS: its pods, or where EKS Auto Mode runs it on the nodes, the Service's address."""
+    """An egress rule to the cluster's DNS: its pods, or where EKS Auto Mode runs it on the nodes, the
+    Service's address."""
     peers = (
         [{"ipBlock": {"cidr": address}} for address in _DNS_ADDRESSES]
         if environment.cluster.auto_mode

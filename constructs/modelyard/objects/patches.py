@@ -9,7 +9,8 @@ from modelyard.spec.operation import Patch
 
 
 def merge(target: Any, patch: Any) -> Any:
-    """`target` with `patch` applied: mappings merge, null removes, anything else replaces (RFC 7386, section 2)."""
+    """`target` with `patch` applied: mappings merge, null removes, anything else replaces (RFC 7386, section
+    2)."""
     if not isinstance(patch, dict):
         return patch
     result = dict(target) if isinstance(target, dict) else {}

@@ -42,7 +42,8 @@ def render(
 
     Raises:
         RenderError: an object, most likely a patched one, breaks a rule.
-        NotWritten: something of somebody else would be lost without `overwrite`, or the files cannot be written.
+        NotWritten: something of somebody else would be lost without `overwrite`, or the files cannot be
+            written.
     """
     with _collector_paused():
         content, left_out = target_contents(plan, target, hook=hook)
@@ -52,7 +53,8 @@ def render(
 
 @contextmanager
 def _collector_paused() -> Iterator[None]:
-    """Objects do not refer to themselves: Python's collector of cycles would go through all of them again and again."""
+    """Objects do not refer to themselves: Python's collector of cycles would go through all of them again and
+    again."""
     running = gc.isenabled()
     gc.disable()
     try:
@@ -86,7 +88,8 @@ def target_contents(
 def target_objects(plan: Plan, target: Target, *, hook: Hook | None = None) -> tuple[Folders, list[Finding]]:
     """Folder to objects for a cluster, and which models are left out.
 
-    The rules are asked about our own objects, which KServe's are made of, and again about what a simulator makes of them.
+    The rules are asked about our own objects, which KServe's are made of, and again about what a simulator
+    makes of them.
 
     Raises:
         RenderError: an object breaks a rule.

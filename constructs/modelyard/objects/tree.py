@@ -15,7 +15,8 @@ KUSTOMIZATION = "kustomization.yaml"
 def write_tree(
     root: Path, folders: Mapping[str, Iterable[dict[str, Any]]], *, overwrite: bool = False
 ) -> Rendering:
-    """Write `folders` (path below `root` to objects) and a kustomization in every folder, as `write_tree_files` does.
+    """Write `folders` (path below `root` to objects) and a kustomization in every folder, as
+    `write_tree_files` does.
 
     Raises:
         NotWritten: something of somebody else would be lost, or the tree cannot be written.

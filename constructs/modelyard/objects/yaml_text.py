@@ -14,10 +14,11 @@ _NOT_TEXT = re.compile(r"y|n|yes|no|on|off|[-+]?[0-9][0-9_]*(:[0-5]?[0-9])+(\.[0
 
 
 class _Dumper(yaml.CSafeDumper):  # type: ignore[misc]
-    """Readable blocks for texts of several lines, quotes around what YAML 1.1 takes for something else, no anchors.
+    """Readable blocks for texts of several lines, quotes around what YAML 1.1 takes for something else, no
+    anchors.
 
-    PyYAML asks of every scalar what it could be taken for; here every word is asked about once, as thousands of objects
-    hold the same ones.
+    PyYAML asks of every scalar what it could be taken for; here every word is asked about once, as thousands
+    of objects hold the same ones.
     """
 
     def represent_data(self, data: Any) -> yaml.Node:
@@ -61,8 +62,8 @@ _Dumper.add_representer(float, _number)
 def to_yaml(item: dict[str, Any]) -> str:
     """YAML with sorted keys and readable blocks for texts of several lines.
 
-    Blocks of mappings and lists are laid out here, which takes a quarter of the time of PyYAML's nodes and events; how a text is
-    written, PyYAML says, once for every text. A test holds both against each other.
+    Blocks of mappings and lists are laid out here, which takes a quarter of the time of PyYAML's nodes and
+    events; how a text is written, PyYAML says, once for every text. A test holds both against each other.
     """
     lines: list[str] = []
     try:

@@ -1,4 +1,5 @@
-"""Rules, dashboards and the metric contract: pure data from a plan. `dashboards` needs Grafana's SDK, `contract` a parser."""
+"""Rules, dashboards and the metric contract: pure data from a plan. `dashboards` needs Grafana's SDK,
+`contract` a parser."""
 
 from modelyard.observability.catalogue import model_groups, platform_groups
 from modelyard.observability.rule import Alert, Recording, RuleGroup

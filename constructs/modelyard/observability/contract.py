@@ -1,5 +1,5 @@
-"""The metric contract: every metric, label and label value that a query names exists on somebody's /metrics page, or is
-a recording of ours. Needs PyPI's `promql-parser`, which people who only render do not."""
+"""The metric contract: every metric, label and label value that a query names exists on somebody's /metrics
+page, or is a recording of ours. Needs PyPI's `promql-parser`, which people who only render do not."""
 
 from __future__ import annotations
 
@@ -12,7 +12,8 @@ import promql_parser as promql
 from modelyard.engines import EXPORTERS, Metric, Metrics, metrics_of_exporter
 from modelyard.observability.rule import Alert, Recording, RuleGroup
 
-# What Prometheus puts on every series: from discovery, and `model` from the relabelling of our ServiceMonitors.
+# What Prometheus puts on every series: from discovery, and `model` from the relabelling of our
+# ServiceMonitors.
 TARGET_LABELS = frozenset(
     {"job", "instance", "namespace", "pod", "container", "service", "endpoint", "model"}
 )

@@ -1,4 +1,5 @@
-"""What models and pools cost, from the plan's dated prices: exporters of cloud bills know nothing of a GPU's share."""
+"""What models and pools cost, from the plan's dated prices: exporters of cloud bills know nothing of a GPU's
+share."""
 
 from __future__ import annotations
 
@@ -11,7 +12,8 @@ from modelyard.planning import ModelPlan, Plan
 
 
 def model_cost(plan: ModelPlan, namespace: str) -> RuleGroup | None:
-    """A node's price, by accelerator, times the accelerators that the model's pods hold; None without a price."""
+    """A node's price, by accelerator, times the accelerators that the model's pods hold; None without a
+    price."""
     price = plan.cost.node_price
     if price is None:
         return None

@@ -1,4 +1,5 @@
-"""Grafana dashboards: the fleet, the pools, the cost, and one of each model. Thresholds are those of the alerts."""
+"""Grafana dashboards: the fleet, the pools, the cost, and one of each model. Thresholds are those of the
+alerts."""
 
 from __future__ import annotations
 

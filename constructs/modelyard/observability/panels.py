@@ -23,7 +23,8 @@ _HEIGHT = {"stat": 4, "graph": 8}
 
 @dataclass(frozen=True)
 class Panel:
-    """One question. `queries` are (PromQL, legend); `limit` is the threshold of the alert that watches the same."""
+    """One question. `queries` are (PromQL, legend); `limit` is the threshold of the alert that watches the
+    same."""
 
     title: str
     queries: tuple[tuple[str, str], ...]
@@ -94,7 +95,8 @@ def _plain(built: Any) -> dict[str, Any]:
 
 
 def _line(panel: Panel, x: int, y: int) -> str:
-    """The panel at its place. The SDK is asked once for each kind of panel: thousands differ in their texts alone."""
+    """The panel at its place. The SDK is asked once for each kind of panel: thousands differ in their texts
+    alone."""
     text = _outline(panel.kind, panel.unit, len(panel.queries), panel.limit, panel.least_is_bad, panel.width)
     texts = [panel.title, panel.about, *(part for query in panel.queries for part in query)]
     for marker, said in zip(_markers(len(panel.queries)), texts, strict=True):

@@ -9,14 +9,15 @@ from modelyard.observability.rule import Alert, RuleGroup
 from modelyard.planning import Plan
 
 CACHE_FULL = 0.85
-"""Share of the stated size of the model cache above which it is filling up. EFS itself grows: the bill does too."""
+"""Share of the stated size of the model cache above which it is filling up. EFS itself grows: the bill does
+too."""
 
 CERTIFICATE_DAYS = 21
 """Days that are left to renew by hand when renewal does not work; cert-manager starts at thirty."""
 
 _CLAIM = "model-cache"
-# Errors of the program, not of the device (NVIDIA's XID catalogue): faults in a kernel, memory faults that name an
-# address, a stopped channel. The engine's own alerts show what comes of them.
+# Errors of the program, not of the device (NVIDIA's XID catalogue): faults in a kernel, memory faults that
+# name an address, a stopped channel. The engine's own alerts show what comes of them.
 _APPLICATION_XIDS = ("13", "31", "43", "45")
 
 

@@ -1,4 +1,5 @@
-"""Series of our own: the same names for every engine, so that alerts and dashboards need not know which one serves."""
+"""Series of our own: the same names for every engine, so that alerts and dashboards need not know which one
+serves."""
 
 from __future__ import annotations
 

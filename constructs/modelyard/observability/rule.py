@@ -26,7 +26,8 @@ class Recording:
 
 @dataclass(frozen=True)
 class Alert:
-    """A condition that somebody must know of. Its page is `docs/runbooks/NAME.md`; `wait` is Prometheus' `for`."""
+    """A condition that somebody must know of. Its page is `docs/runbooks/NAME.md`; `wait` is Prometheus'
+    `for`."""
 
     name: str
     expr: str

@@ -1,4 +1,5 @@
-"""Which series belong to a model: by our own label on its scrapes, by the names of its pods in everybody else's."""
+"""Which series belong to a model: by our own label on its scrapes, by the names of its pods in everybody
+else's."""
 
 from __future__ import annotations
 
@@ -15,7 +16,8 @@ class Selection:
     model: str
     namespace: str
     grouped: bool = False
-    """Whether a replica is a group of pods: leaders are in a StatefulSet then, as LeaderWorkerSet makes it."""
+    """Whether a replica is a group of pods: leaders are in a StatefulSet then, as LeaderWorkerSet makes
+    it."""
 
     @classmethod
     def of(cls, plan: ModelPlan, namespace: str) -> Selection:
@@ -39,8 +41,8 @@ class Selection:
         return _select(metric, f'namespace="{self.namespace}"', f'model="{self.model}"', *matchers)
 
     def pods(self, metric: str, *matchers: str) -> str:
-        """Series of others about the model's pods. A Deployment's pods end in two words without a dash, a group's in its
-        number and the worker's, so that model `qwen` does not take those of `qwen-8b`."""
+        """Series of others about the model's pods. A Deployment's pods end in two words without a dash, a
+        group's in its number and the worker's, so that model `qwen` does not take those of `qwen-8b`."""
         ending = "[0-9]+(-[0-9]+)?" if self.grouped else "[a-z0-9]+-[a-z0-9]{5}"
         pods = f'pod=~"{self.model}-{ending}"'
         return _select(metric, f'namespace="{self.namespace}"', pods, *matchers)

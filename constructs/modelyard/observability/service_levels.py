@@ -1,7 +1,7 @@
 """Alerts on the rate at which a service level's error budget burns, over a long and a short window at once.
 
-The long window says that it matters, the short one that it still goes on. Factors and windows are those of the Google
-SRE workbook, chapter 5: 2 % of a month's budget in an hour, 5 % in six hours, 10 % in three days.
+The long window says that it matters, the short one that it still goes on. Factors and windows are those of
+the Google SRE workbook, chapter 5: 2 % of a month's budget in an hour, 5 % in six hours, 10 % in three days.
 """
 
 from __future__ import annotations
@@ -45,7 +45,8 @@ class ServiceLevel:
 
 
 def service_levels(plan: ModelPlan, namespace: str) -> RuleGroup | None:
-    """Recordings and alerts of the levels that the model states; None when it states none that its engine can show."""
+    """Recordings and alerts of the levels that the model states; None when it states none that its engine can
+    show."""
     levels = list(stated_levels(plan, namespace))
     if not levels:
         return None

@@ -22,10 +22,10 @@ _LEAST_VOLUME_GIB = 100
 class PodRequest:
     """What the server's pod asks of a node. `memory` includes `shm`, which is a memory-backed volume.
 
-    `memory_limit` lies above the request by the checkpoint's size: the page cache of files that are read counts
-    against the limit, and would be thrown out before it is used. A replica is one pod on one node, whose accelerators
-    talk over NVLink, PCIe or NeuronLink: it asks for no EFA interface and no huge pages, which only several pods that
-    work together would need.
+    `memory_limit` lies above the request by the checkpoint's size: the page cache of files that are read
+    counts against the limit, and would be thrown out before it is used. A replica is one pod on one node,
+    whose accelerators talk over NVLink, PCIe or NeuronLink: it asks for no EFA interface and no huge pages,
+    which only several pods that work together would need.
     """
 
     accelerators: int
@@ -39,15 +39,16 @@ class PodRequest:
 
     @property
     def amounts(self) -> tuple[int, ...]:
-        """What the scheduler adds up on a node, in the order of `Room.amounts`. Huge pages are taken off its memory."""
+        """What the scheduler adds up on a node, in the order of `Room.amounts`. Huge pages are taken off its
+        memory."""
         memory = self.memory.in_bytes + self.hugepages.in_bytes
         return self.accelerators, self.cpu_milli, memory, self.ephemeral.in_bytes, self.efa_interfaces
 
 
 @dataclass(frozen=True)
 class Room:
-    """What a node has for models' pods: Karpenter's allocatable amounts without the platform's DaemonSets, and the
-    disk without system, reserve and one engine image."""
+    """What a node has for models' pods: Karpenter's allocatable amounts without the platform's DaemonSets,
+    and the disk without system, reserve and one engine image."""
 
     accelerators: int
     cpu_milli: int
@@ -63,10 +64,11 @@ class Room:
 
 @dataclass(frozen=True)
 class PoolTerms:
-    """What of a pool decides which nodes it can have, for look-ups: `limit` in accelerators, the volume in GiB.
+    """What of a pool decides which nodes it can have, for look-ups: `limit` in accelerators, the volume in
+    GiB.
 
-    `priced` are the types whose price on demand the pool states: Karpenter is told, and can launch them. `prices` are
-    those of the region.
+    `priced` are the types whose price on demand the pool states: Karpenter is told, and can launch them.
+    `prices` are those of the region.
     """
 
     accelerator: str
@@ -100,11 +102,13 @@ class Shortage:
 
 
 IMPOSSIBLE = 10.0
-"""More than all shortages of amounts together: a type that is only too small is nearer than one not to be had."""
+"""More than all shortages of amounts together: a type that is only too small is nearer than one not to be
+had."""
 
 
 def room_on(instance: InstanceType, volume: Memory) -> Room | None:
-    """What a node of the type has for pods, with `volume` for images and pods; None where Karpenter states nothing."""
+    """What a node of the type has for pods, with `volume` for images and pods; None where Karpenter states
+    nothing."""
     if instance.allocatable_cpu_milli is None or instance.allocatable_memory is None:
         return None
     facts = platform_facts()
@@ -125,13 +129,15 @@ def candidates(accelerator: str, names: tuple[str, ...]) -> tuple[InstanceType, 
 
 
 def uses_local_disks(types: Iterable[InstanceType]) -> bool:
-    """Whether nodes of a pool with `types` put pods and images on their NVMe disks: only where all of them have some."""
+    """Whether nodes of a pool with `types` put pods and images on their NVMe disks: only where all of them
+    have some."""
     return all(instance.local_nvme_gb for instance in types)
 
 
 def root_volume_gib(pool: Pool) -> int:
-    """Size of the root volume: what the pool says, or room for two engine images, as an update pulls the next beside
-    the last, and for a pod on each accelerator. Local disks hold images and pods where there are some."""
+    """Size of the root volume: what the pool says, or room for two engine images, as an update pulls the next
+    beside the last, and for a pod on each accelerator. Local disks hold images and pods where there are
+    some."""
     if pool.root_volume_gib:
         return pool.root_volume_gib
     types = candidates(pool.accelerator, pool.instance_types)
@@ -148,7 +154,8 @@ def default_volume_gib(pods: int) -> int:
 
 
 def priced_by(pool: Pool, environment: Environment, prices: Prices) -> tuple[str, ...]:
-    """Types without a public price that the pool states one for, in a NodeOverlay, which Auto Mode does not know."""
+    """Types without a public price that the pool states one for, in a NodeOverlay, which Auto Mode does not
+    know."""
     if environment.cluster.auto_mode:
         return ()
     return tuple(
@@ -168,8 +175,8 @@ def unpriced(instance: InstanceType, prices: Prices) -> bool:
 def capacity_types(instance: InstanceType, terms: PoolTerms) -> tuple[str, ...]:
     """The pool's capacity types by which Karpenter can launch the type.
 
-    It launches nothing on demand that AWS publishes no price for, unless the pool states one. Spot prices are read at
-    run time; reservations name what they hold.
+    It launches nothing on demand that AWS publishes no price for, unless the pool states one. Spot prices are
+    read at run time; reservations name what they hold.
     """
     sold = instance.usage_classes
     possible = {
@@ -204,7 +211,8 @@ def obstacles(instance: InstanceType, terms: PoolTerms) -> Iterator[str]:
 def shortages(
     instance: InstanceType, amounts: tuple[int, ...], terms: PoolTerms, volume: Memory
 ) -> list[Shortage]:
-    """Everything that keeps a pod that asks for `amounts` from a node of the type; empty where it is admitted."""
+    """Everything that keeps a pod that asks for `amounts` from a node of the type; empty where it is
+    admitted."""
     found = [Shortage(reason, IMPOSSIBLE) for reason in obstacles(instance, terms)]
     room = room_on(instance, volume)
     if room is None or instance.accelerator.name != terms.accelerator:

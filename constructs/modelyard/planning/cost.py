@@ -25,8 +25,9 @@ class NodePrice:
 class CapacityCost:
     """US dollars an hour if every node is of one capacity type. `basis` says whose prices these are.
 
-    The floor of spot is None unless the environment file states a price or AWS was asked for one: the market sets it. Nodes in a reservation cost
-    nothing more than the reservation, which is billed whether they run or not: `committed`.
+    The floor of spot is None unless the environment file states a price or AWS was asked for one: the market
+    sets it. Nodes in a reservation cost nothing more than the reservation, which is billed whether they run
+    or not: `committed`.
     """
 
     capacity: CapacityType
@@ -43,10 +44,11 @@ class CapacityCost:
 class Cost:
     """US dollars an hour; None where AWS publishes no price and the environment file states none.
 
-    `floor` and `ceiling` are the lowest and highest over the capacity types that the pool allows, `by_capacity`. Where a
-    lower price is possible but unknown (spot), `floor` takes the highest that it can be and `floor_at_most` says so.
-    `idle_accelerators` are paid for at the floor and used by no replica of this model; `stranded` is what they cost.
-    `node_price` is that of one node at the floor, `usd_per_replica` a replica's share of its nodes, idle ones included.
+    `floor` and `ceiling` are the lowest and highest over the capacity types that the pool allows,
+    `by_capacity`. Where a lower price is possible but unknown (spot), `floor` takes the highest that it can
+    be and `floor_at_most` says so. `idle_accelerators` are paid for at the floor and used by no replica of
+    this model; `stranded` is what they cost. `node_price` is that of one node at the floor, `usd_per_replica`
+    a replica's share of its nodes, idle ones included.
     """
 
     nodes_floor: int
@@ -64,8 +66,8 @@ class Cost:
 
 @dataclass(frozen=True)
 class PoolCost:
-    """The nodes of one instance type in a pool when its models share them as densely as they can, at their fewest
-    replicas. US dollars an hour; `stranded` is the price of the accelerators that no model uses."""
+    """The nodes of one instance type in a pool when its models share them as densely as they can, at their
+    fewest replicas. US dollars an hour; `stranded` is the price of the accelerators that no model uses."""
 
     pool: str
     instance_type: str

@@ -9,16 +9,19 @@ from modelyard.releases import addons
 from modelyard.spec.environment import Environment
 
 WEIGHTS_READER: Final = "weights-reader"
-"""Service account of model servers that stream weights from S3: one for all, so that one association admits it."""
+"""Service account of model servers that stream weights from S3: one for all, so that one association admits
+it."""
 
 CHECKS_ACCOUNT: Final = "endpoint-checks"
-"""Service account of the jobs that ask the models: one for all, which may write reports and do nothing else."""
+"""Service account of the jobs that ask the models: one for all, which may write reports and do nothing
+else."""
 
 REPORTS_VARIABLE: Final = "modelyard_check_reports"
 """Name under which the tree asks for the bucket of those reports."""
 
 ENVIRONMENT_TAG: Final = "modelyard:environment"
-"""Tag on everything of an environment: its stacks, and the nodes that Karpenter launches. Budgets go by it."""
+"""Tag on everything of an environment: its stacks, and the nodes that Karpenter launches. Budgets go by
+it."""
 
 POD_SUBNETS_TAG: Final = "modelyard:pods"
 """Tag on subnets that are for pods alone; its value is the cluster's name."""
@@ -47,14 +50,15 @@ def parameter_name(environment: str, concern: str, key: str) -> str:
 
 
 def service_account(plan: ModelPlan, environment: Environment) -> str:
-    """The service account of a model's servers: their own, which may do nothing, or the one that reads buckets."""
+    """The service account of a model's servers: their own, which may do nothing, or the one that reads
+    buckets."""
     streams = plan.model.cache_strategy == "s3-stream"
     return WEIGHTS_READER if streams and environment.readable_buckets else plan.name
 
 
 def cache_variable(file_system: str, key: str) -> str:
-    """Name under which the tree asks for a value of the model cache that exists only after the deploy, such as
-    `modelyard_efs_file_system_id`."""
+    """Name under which the tree asks for a value of the model cache that exists only after the deploy, such
+    as `modelyard_efs_file_system_id`."""
     return f"modelyard_{file_system.replace('-', '')}_{key.replace('-', '_')}"
 
 

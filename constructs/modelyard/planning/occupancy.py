@@ -20,7 +20,8 @@ class Tenant:
     replicas: int
 
     def __str__(self) -> str:
-        """`qwen 4`, or `llama 2 × 4 on nodes of 8` where a pod takes part of a node or more than one accelerator."""
+        """`qwen 4`, or `llama 2 × 4 on nodes of 8` where a pod takes part of a node or more than one
+        accelerator."""
         if self.kind.pods > 1:
             return f"{self.model} {self.replicas} × {self.kind.pods} nodes of {self.kind.node}"
         if self.kind.node == 1:

@@ -1,9 +1,10 @@
-"""How high a pool's limit must be so that every pod finds a place, however the scheduler has packed the others.
+"""How high a pool's limit must be so that every pod finds a place, however the scheduler has packed the
+others.
 
-Karpenter counts whole nodes against a limit, launches none that would exceed it, and moves no running model to make
-room. Pods that share nodes therefore fragment them: two halves on two nodes of eight leave eight accelerators free and
-no place for a pod of eight. What is computed here holds for every arrangement that can arise, so no order of starts,
-stops and rollouts leaves a pod waiting for ever.
+Karpenter counts whole nodes against a limit, launches none that would exceed it, and moves no running model
+to make room. Pods that share nodes therefore fragment them: two halves on two nodes of eight leave eight
+accelerators free and no place for a pod of eight. What is computed here holds for every arrangement that can
+arise, so no order of starts, stops and rollouts leaves a pod waiting for ever.
 """
 
 from __future__ import annotations
@@ -20,8 +21,8 @@ from modelyard.planning.placement import Placement
 class PodKind:
     """Pods that the scheduler cannot tell apart: the same nodes admit them and they ask for the same.
 
-    `node` is the number of accelerators of every admitting type, `asks` and `offers` are the amounts of a pod and of
-    the smallest of these types.
+    `node` is the number of accelerators of every admitting type, `asks` and `offers` are the amounts of a pod
+    and of the smallest of these types.
     """
 
     instance_types: frozenset[str]
@@ -37,7 +38,8 @@ class PodKind:
         return self.asks[0]
 
     def share(self, other: PodKind) -> int:
-        """What a pod of `other` takes of this kind's nodes, in accelerators: of the scarcest resource, rounded up."""
+        """What a pod of `other` takes of this kind's nodes, in accelerators: of the scarcest resource,
+        rounded up."""
         pairs = zip(other.asks, self.offers, strict=True)
         return max(-(-self.node * asked // max(1, offered)) for asked, offered in pairs if asked)
 
@@ -69,10 +71,12 @@ def limit_for_all(population: Population) -> int:
 
 
 def limit_for_surge(kind: PodKind, population: Population) -> int:
-    """Accelerators that the limit must allow so that one more pod of `kind` finds a place beside `population`.
+    """Accelerators that the limit must allow so that one more pod of `kind` finds a place beside
+    `population`.
 
-    One surge is counted, not one for each model: models that roll out at the same time wait for each other. Whichever
-    new pod runs becomes ready, an old one goes, and the rollout ends; with no new pod running, each of them fits.
+    One surge is counted, not one for each model: models that roll out at the same time wait for each other.
+    Whichever new pod runs becomes ready, an old one goes, and the rollout ends; with no new pod running, each
+    of them fits.
     """
     grown = {**population, kind: population.get(kind, 0) + kind.pods - 1}
     return max(limit_for_all(population), _limit_for(kind, grown, grown[kind]))
@@ -81,8 +85,9 @@ def limit_for_surge(kind: PodKind, population: Population) -> int:
 def _limit_for(kind: PodKind, population: Population, twins: int) -> int:
     """The limit at which a pod of `kind` finds a place beside `twins` of its own and all others.
 
-    It waits when every node that could admit it is too full and the limit allows no further one. Others hold at most
-    one node each; those whose nodes admit this kind too can fill no more of them than their shares add up to.
+    It waits when every node that could admit it is too full and the limit allows no further one. Others hold
+    at most one node each; those whose nodes admit this kind too can fill no more of them than their shares
+    add up to.
     """
     held = grain = 0
     shares = []

@@ -29,7 +29,8 @@ from modelyard.spec.pool import Pool
 
 @dataclass(frozen=True)
 class Rejection:
-    """An instance type that does not admit the pod. `distance` grows with the number and size of what it lacks."""
+    """An instance type that does not admit the pod. `distance` grows with the number and size of what it
+    lacks."""
 
     instance_type: str
     reason: str
@@ -40,8 +41,8 @@ class Rejection:
 class Placement:
     """The pool for a model and its admitting instance types, cheapest first, priceless ones last.
 
-    `instance_types` all have the same number of accelerators, the smallest that suffices, so that one replica never
-    buys an eight-GPU node because a one-GPU node was not to be had.
+    `instance_types` all have the same number of accelerators, the smallest that suffices, so that one replica
+    never buys an eight-GPU node because a one-GPU node was not to be had.
     """
 
     pool_name: str
@@ -92,7 +93,8 @@ def pod_request(serving: Serving) -> PodRequest:
 
 
 def _efa_of_a_node(serving: Serving, workers: int) -> int:
-    """All EFA interfaces of the smallest type that fits, but one at the least: a pool without any must not admit the pod."""
+    """All EFA interfaces of the smallest type that fits, but one at the least: a pool without any must not
+    admit the pod."""
     counts = [
         t.efa_interfaces for t in types_with(serving.accelerator.name) if t.accelerator_count == workers
     ]
@@ -124,7 +126,8 @@ def place(request: PodRequest, pool_name: str, environment: Environment, prices:
 def _match(
     amounts: tuple[int, ...], terms: PoolTerms
 ) -> tuple[tuple[InstanceType, ...], tuple[Rejection, ...], Room | None]:
-    """Admitting types, rejected ones, and the room of the former. Models ask for few different amounts: remembered."""
+    """Admitting types, rejected ones, and the room of the former. Models ask for few different amounts:
+    remembered."""
     admitted: list[InstanceType] = []
     rejections: list[Rejection] = []
     types = candidates(terms.accelerator, terms.instance_types)

@@ -1,4 +1,5 @@
-"""The plan of an environment: every model's settings, place, rollout, start-up and cost, and every problem found."""
+"""The plan of an environment: every model's settings, place, rollout, start-up and cost, and every problem
+found."""
 
 from __future__ import annotations
 
@@ -34,8 +35,8 @@ def plan(
 ) -> Plan:
     """Plan every model of `catalogue`.
 
-    `findings` of the loading are judged with the plan's own; `source` is the environment's file, for positions. `prices`
-    are those of the environment's region; default: the shipped ones.
+    `findings` of the loading are judged with the plan's own; `source` is the environment's file, for
+    positions. `prices` are those of the environment's region; default: the shipped ones.
 
     Raises:
         ValueError: the prices are those of another region.

@@ -15,8 +15,8 @@ from modelyard.planning.placement import Placement
 class QuotaNeed:
     """vCPU that the models can ask for at once, on the cheapest types, under one Service Quotas code.
 
-    `reserved_vcpu` is the part of it for nodes in reservations. `available` is None when the environment file does not
-    state the account's quota.
+    `reserved_vcpu` is the part of it for nodes in reservations. `available` is None when the environment file
+    does not state the account's quota.
     """
 
     code: str
@@ -49,9 +49,9 @@ def quota_needs(demands: Iterable[tuple[Placement, int]], available: dict[str, i
 def _quotas(placement: Placement, available: dict[str, int]) -> Iterator[tuple[str, str]]:
     """Code and name of every quota that a node of `placement` may count against.
 
-    An On-Demand Capacity Reservation counts as on-demand, used or not (EC2 User Guide, On-Demand Instance quotas). A
-    Capacity Block has a quota of its own; both are called cr-…, so an account is taken to use blocks where its
-    environment file states the quota of blocks.
+    An On-Demand Capacity Reservation counts as on-demand, used or not (EC2 User Guide, On-Demand Instance
+    quotas). A Capacity Block has a quota of its own; both are called cr-…, so an account is taken to use
+    blocks where its environment file states the quota of blocks.
     """
     capacity, cheapest = placement.pool.capacity, placement.cheapest
     block = yaml_table("capacity_blocks.yaml")["quotas"].get(cheapest.family)

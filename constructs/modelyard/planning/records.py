@@ -24,7 +24,8 @@ from modelyard.spec.model import Model
 
 @dataclass(frozen=True)
 class ModelPlan:
-    """All that is decided for one model in one environment. `model` has the environment's overrides applied."""
+    """All that is decided for one model in one environment. `model` has the environment's overrides
+    applied."""
 
     model: Model
     serving: Serving
@@ -67,7 +68,8 @@ class ModelPlan:
 
     @property
     def throughput(self) -> Throughput:
-        """Tokens a second of one replica: the bound of its hardware. Vectors or scores count as one token of output."""
+        """Tokens a second of one replica: the bound of its hardware. Vectors or scores count as one token of
+        output."""
         return roofline(self.serving)
 
 
@@ -81,7 +83,8 @@ class Acknowledged:
 
 @dataclass(frozen=True)
 class Plan:
-    """The plan of one environment, with the prices that it was made with; deployable when no finding is an error."""
+    """The plan of one environment, with the prices that it was made with; deployable when no finding is an
+    error."""
 
     environment: Environment
     prices: Prices
@@ -96,7 +99,8 @@ class Plan:
 
     @property
     def pools(self) -> tuple[PoolCost, ...]:
-        """What the pools cost when models share nodes: less than the models one by one, where they leave halves."""
+        """What the pools cost when models share nodes: less than the models one by one, where they leave
+        halves."""
         return pool_costs(
             Lodger(m.placement, m.model.replicas.min, m.serving.count, m.cost) for m in self.models
         )
@@ -118,7 +122,8 @@ class Plan:
 
     @property
     def stranded(self) -> float:
-        """US dollars an hour for accelerators that no model uses at the floor, over the pools whose price is known."""
+        """US dollars an hour for accelerators that no model uses at the floor, over the pools whose price is
+        known."""
         return sum(pool.stranded or 0 for pool in self.pools)
 
     @property
@@ -127,7 +132,8 @@ class Plan:
         return sum_of_costs(model.cost for model in self.models)
 
     def rollout_room(self, team: str) -> Mapping[str, int]:
-        """Accelerators by kind that replicas of the team's models hold beyond their largest number while all are replaced."""
+        """Accelerators by kind that replicas of the team's models hold beyond their largest number while all
+        are replaced."""
         room: Counter[str] = Counter()
         for plan in self.models:
             owner = plan.model.owner

@@ -23,10 +23,11 @@ class Rollout:
 
 
 def plan_rollout(*, wanted: str, replicas: int, limit: int, surge_limit: int) -> Rollout | None:
-    """The strategy for `replicas` in a pool that allows `limit` accelerators and needs `surge_limit` for a surge.
+    """The strategy for `replicas` in a pool that allows `limit` accelerators and needs `surge_limit` for a
+    surge.
 
-    `auto` surges where one more replica surely finds a place and goes in place otherwise. None: `surge` is wanted and
-    impossible.
+    `auto` surges where one more replica surely finds a place and goes in place otherwise. None: `surge` is
+    wanted and impossible.
     """
     room = limit >= surge_limit
     if wanted == "surge" and not room:

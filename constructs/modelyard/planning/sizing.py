@@ -1,4 +1,5 @@
-"""Every accelerator that can hold a model, with the length, the room and the price; and why the others cannot."""
+"""Every accelerator that can hold a model, with the length, the room and the price; and why the others
+cannot."""
 
 from __future__ import annotations
 
@@ -25,7 +26,8 @@ COUNTS = (1, 2, 4, 8, 16)
 """Accelerators of one replica that are tried, where EC2 sells as many in one instance."""
 
 _EVERY_CAPACITY = ("on-demand", "reserved", "spot")
-# The reason that helps most when several counts fail: nearly enough memory, then too little, then anything else.
+# The reason that helps most when several counts fail: nearly enough memory, then too little, then anything
+# else.
 _TELLING = {"KV001": 2, "FIT001": 1}
 
 
@@ -33,9 +35,9 @@ _TELLING = {"KV001": 2, "FIT001": 1}
 class Size:
     """A way to hold the model.
 
-    `longest`: tokens that as many requests as asked for may have each. `instance` is the cheapest type of those with
-    the fewest accelerators that admit the pod in the region, None where none does. Prices are US dollars an hour, None
-    where AWS publishes none: of the accelerators' share, and of the whole instance.
+    `longest`: tokens that as many requests as asked for may have each. `instance` is the cheapest type of
+    those with the fewest accelerators that admit the pod in the region, None where none does. Prices are US
+    dollars an hour, None where AWS publishes none: of the accelerators' share, and of the whole instance.
     """
 
     serving: Serving
@@ -51,8 +53,8 @@ class Size:
 
 @dataclass(frozen=True)
 class Rejected:
-    """An accelerator that cannot hold the model in any count, with the most telling reason; `count` is 0 where EC2
-    sells no instance that Modelyard can use."""
+    """An accelerator that cannot hold the model in any count, with the most telling reason; `count` is 0
+    where EC2 sells no instance that Modelyard can use."""
 
     accelerator: Accelerator
     count: int

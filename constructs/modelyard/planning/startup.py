@@ -16,8 +16,9 @@ from modelyard.spec.storage import Cache, lustre_capacity_gib
 
 @dataclass(frozen=True)
 class StartupPlan:
-    """Seconds. `fetch` fills the shared cache once; `budget` is the startup probe's window, from container start to
-    the first answer; `deadline` the Deployment's progress deadline, node, image and fetch included."""
+    """Seconds. `fetch` fills the shared cache once; `budget` is the startup probe's window, from container
+    start to the first answer; `deadline` the Deployment's progress deadline, node, image and fetch
+    included."""
 
     fetch: int
     node: int
@@ -39,9 +40,10 @@ LoadStrategy = Literal["prefetch", "eager", "lazy", "stream"]
 def load_strategy(serving: Serving, placement: Placement, pod: PodRequest) -> LoadStrategy:
     """How to read safetensors: vLLM's `--safetensors-load-strategy`, or `stream` from S3.
 
-    `prefetch` reads everything ahead, once for all ranks, and needs a page cache that holds it on every admitting node.
-    Where there is none, a single rank reads file by file into memory (`eager`); several ranks would each hold a copy of
-    every file, so they map the files and read what they need (`lazy`), as everybody does from a local disk.
+    `prefetch` reads everything ahead, once for all ranks, and needs a page cache that holds it on every
+    admitting node. Where there is none, a single rank reads file by file into memory (`eager`); several ranks
+    would each hold a copy of every file, so they map the files and read what they need (`lazy`), as everybody
+    does from a local disk.
     """
     if serving.model.cache_strategy == "s3-stream":
         return "stream"
@@ -69,8 +71,9 @@ def plan_startup(serving: Serving, cache: Cache) -> StartupPlan:
 
 
 def load_seconds(serving: Serving, cache: Cache) -> int:
-    """Seconds until the weights are on the accelerator of every node, cold: read from the shared cache, streamed from S3 at
-    the node's bandwidth up to what a streamer reaches, or copied to the node's disk and read from there."""
+    """Seconds until the weights are on the accelerator of every node, cold: read from the shared cache,
+    streamed from S3 at the node's bandwidth up to what a streamer reaches, or copied to the node's disk and
+    read from there."""
     facts = platform_facts().startup
     size = checkpoint_size(serving.arch).in_mib
     if serving.model.cache_strategy == "s3-stream":
@@ -82,8 +85,9 @@ def load_seconds(serving: Serving, cache: Cache) -> int:
 
 
 def cache_mib_per_second(cache: Cache, *, readers: int = 1) -> float:
-    """What each of `readers` that start together gets. EFS, on which S3 Files is built, gives every client as much;
-    Lustre has so much for each TiB, for all of them (FSx for Lustre user guide: disk throughput, the baseline)."""
+    """What each of `readers` that start together gets. EFS, on which S3 Files is built, gives every client as
+    much; Lustre has so much for each TiB, for all of them (FSx for Lustre user guide: disk throughput, the
+    baseline)."""
     facts = platform_facts().startup
     if cache.file_system != "lustre":
         return facts.efs_mib_per_second

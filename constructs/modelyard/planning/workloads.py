@@ -1,4 +1,5 @@
-"""Sets of like replicas: a model with the environment's overrides and office hours, or each half of a disaggregated one."""
+"""Sets of like replicas: a model with the environment's overrides and office hours, or each half of a
+disaggregated one."""
 
 from __future__ import annotations
 
@@ -18,7 +19,8 @@ from modelyard.spec.operation import Hours
 
 @dataclass(frozen=True)
 class Workload:
-    """Like replicas of a model, their part in a request, and where they go: `choice`, or `refusals` that say why nowhere.
+    """Like replicas of a model, their part in a request, and where they go: `choice`, or `refusals` that say
+    why nowhere.
 
     `name` is the model's; `NAME-prefill` for the replicas that only read prompts.
     """

@@ -20,7 +20,8 @@ class FileKind:
 
 # The limits are named in the page of YAML002.
 SPEC = FileKind("model, environment or pipeline file", 256 << 10)
-"""An environment of 300 overrides has 60 KiB. The YAML reader takes a second for two MiB, so it does not get them."""
+"""An environment of 300 overrides has 60 KiB. The YAML reader takes a second for two MiB, so it does not get
+them."""
 CONFIG = FileKind("config.json", 4 << 20)
 """The largest published one, with a list of quantized layers, has 2 MiB."""
 PRICES = FileKind("file of prices", 4 << 20)
@@ -39,7 +40,8 @@ _KINDS = (
     (stat.S_ISCHR, "a device"),
     (stat.S_ISBLK, "a device"),
 )
-# Without it, opening a pipe waits for somebody who writes: a regular file may be replaced after it was looked at.
+# Without it, opening a pipe waits for somebody who writes: a regular file may be replaced after it was looked
+# at.
 _AT_ONCE = getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_CLOEXEC", 0) | getattr(os, "O_BINARY", 0)
 _MARKS = ((b"\xff\xfe", "UTF-16 or UTF-32"), (b"\xfe\xff", "UTF-16"), (b"\0\0\xfe\xff", "UTF-32"))
 
@@ -47,7 +49,8 @@ _MARKS = ((b"\xff\xfe", "UTF-16 or UTF-32"), (b"\xfe\xff", "UTF-16"), (b"\0\0\xf
 def read_file(path: Path, kind: FileKind, *, shown_as: str | None = None) -> str | Finding:
     """The text of `path` without a byte order mark, or the finding that says why there is none.
 
-    Links to regular files are followed. What is no regular file is never opened, and nothing beyond the limit is read.
+    Links to regular files are followed. What is no regular file is never opened, and nothing beyond the limit
+    is read.
     """
     file = shown_as or str(path)
     try:

@@ -1,4 +1,5 @@
-"""JSON that others wrote: of a bounded depth, number of values and length of numbers, and text that can be printed."""
+"""JSON that others wrote: of a bounded depth, number of values and length of numbers, and text that can be
+printed."""
 
 from __future__ import annotations
 
@@ -8,7 +9,8 @@ from collections.abc import Iterable
 from typing import Any
 
 MOST_VALUES = 200_000
-"""Values of one document. A config.json of 2 MiB has 50,000; each value costs some hundred bytes of memory."""
+"""Values of one document. A config.json of 2 MiB has 50,000; each value costs some hundred bytes of
+memory."""
 MOST_DEPTH = 64
 """Objects and lists within one another. Python's own limit would end copying and printing at some hundred."""
 MOST_DIGITS = 40
@@ -24,8 +26,8 @@ class NotJson(ValueError):
 def parse_json(text: str | bytes, *, repeated_keys: bool = False, halves: bool = False) -> Any:
     """What `text` says. NaN and Infinity are numbers, as in published config.json files.
 
-    `repeated_keys`: the last one of a key counts, as for the libraries that read a config.json; otherwise it is refused.
-    `halves`: texts may hold half of a surrogate pair; who asks for them writes them escaped.
+    `repeated_keys`: the last one of a key counts, as for the libraries that read a config.json; otherwise it
+    is refused. `halves`: texts may hold half of a surrogate pair; who asks for them writes them escaped.
 
     Raises:
         NotJson: it says nothing, or too much.

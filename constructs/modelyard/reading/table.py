@@ -12,8 +12,8 @@ import yaml  # type: ignore[import-untyped]
 def read_table(file: Traversable) -> dict[str, Any]:
     """A YAML or JSON table of a package, by the suffix of its name.
 
-    PyYAML's C loader reads in milliseconds what a YAML 1.2 reader needs a tenth of a second for. It reads YAML 1.1, so a test holds
-    every shipped table against a reader of 1.2.
+    PyYAML's C loader reads in milliseconds what a YAML 1.2 reader needs a tenth of a second for. It reads
+    YAML 1.1, so a test holds every shipped table against a reader of 1.2.
     """
     text = file.read_text(encoding="utf-8")
     found: dict[str, Any] = (

@@ -17,7 +17,8 @@ def short(text: str, most: int = 60) -> str:
 
 
 def closest(word: str, known: Iterable[str], *, least: float = 0.6, count: int = 1) -> list[str]:
-    """Those of `known` that `word` may have been meant to be, the nearest first; `least` is a similarity up to 1.
+    """Those of `known` that `word` may have been meant to be, the nearest first; `least` is a similarity up
+    to 1.
 
     Comparing takes the product of the lengths: what is longer than any name is like none.
     """

@@ -1,4 +1,5 @@
-"""What must not stand in a file or a message: values of secrets, known by their shape, their name or their randomness.
+"""What must not stand in a file or a message: values of secrets, known by their shape, their name or their
+randomness.
 
 Nothing here asks anybody: a value is judged by what it looks like.
 """

@@ -34,8 +34,8 @@ def suspects(
 ) -> list[Suspect]:
     """Everything in `data`, as YAML or JSON has it, that is taken for a secret.
 
-    Where `is_name` holds, the name of a secret stands and not its value; what is below `is_foreign` is held against
-    shapes and chance alone, because its keys are not ours.
+    Where `is_name` holds, the name of a secret stands and not its value; what is below `is_foreign` is held
+    against shapes and chance alone, because its keys are not ours.
     """
     return [*_below(data, (), "", is_name, is_foreign, set())]
 

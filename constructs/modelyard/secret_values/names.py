@@ -109,7 +109,8 @@ _CODE = re.compile(r".*[|&;(){}].*", re.DOTALL)
 
 
 def is_harmless(name: str, value: object) -> bool:
-    """Whether `value` is no secret although `name` says so: a switch, a number, a place to look, a piece of text."""
+    """Whether `value` is no secret although `name` says so: a switch, a number, a place to look, a piece of
+    text."""
     if value is None or isinstance(value, bool):
         return True
     if isinstance(value, int | float):

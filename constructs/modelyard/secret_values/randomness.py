@@ -1,7 +1,7 @@
 """Text that only chance writes: keys of which nobody knows the issuer.
 
-Digests and ids are random as well. They pass by their form: hexadecimal of a digest's length, a UUID, what follows
-`sha256:`, the path of an address, base64 that decodes to something known.
+Digests and ids are random as well. They pass by their form: hexadecimal of a digest's length, a UUID, what
+follows `sha256:`, the path of an address, base64 that decodes to something known.
 """
 
 from __future__ import annotations
@@ -82,8 +82,8 @@ def _drawn(word: str) -> bool:
 def _by_chance(word: str) -> bool:
     """Whether letters, cases and digits follow each other without order, and no character is common.
 
-    In words, names and identifiers most neighbours are of one kind; of random ones three in five are not. A capital
-    that begins a word is no change either: classes are called Eagle3MiniMaxM2ForCausalLM.
+    In words, names and identifiers most neighbours are of one kind; of random ones three in five are not. A
+    capital that begins a word is no change either: classes are called Eagle3MiniMaxM2ForCausalLM.
     """
     kinds = "".join(
         "a" if char.islower() else "A" if char.isupper() else "0" if char.isdigit() else "-" for char in word
@@ -105,7 +105,8 @@ def _entropy(text: str) -> float:
     return -sum(count / len(text) * math.log2(count / len(text)) for count in Counter(text).values())
 
 
-# First bytes of files that are no keys: images, PDF, zip, zstd, fonts, WebAssembly, SSH public keys, SafeTensors' JSON.
+# First bytes of files that are no keys: images, PDF, zip, zstd, fonts, WebAssembly, SSH public keys,
+# SafeTensors' JSON.
 _KNOWN_BYTES = (
     b"\x89PNG", b"\xff\xd8\xff", b"GIF8", b"%PDF", b"PK\x03\x04", b"\x28\xb5\x2f\xfd", b"RIFF", b"wOF", b"\x00asm",
     b"\x00\x00\x00\x07ssh-", b"\x00\x00\x00\x0bssh-", b"\x00\x00\x00\x13ecdsa-",

@@ -24,7 +24,8 @@ _LABEL = re.compile(r"[a-z0-9]([-a-z0-9./]*[a-z0-9])?")
 def settings(text: str) -> Iterator[Sighting]:
     """Values in `text` whose names say that they are secrets.
 
-    After a colon people write prose as well, so a plain word there is none; a space counts after an option alone.
+    After a colon people write prose as well, so a plain word there is none; a space counts after an option
+    alone.
     """
     text = _ARN.sub(lambda match: " " * len(match[0]), text)
     start = 0

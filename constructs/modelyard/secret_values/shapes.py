@@ -67,7 +67,8 @@ def _compiled(pattern: str) -> re.Pattern[str]:
 
 @cache
 def _any_anchor() -> re.Pattern[str]:
-    """Finds any anchor in one pass. Anchors that begin alike are tried together, which takes a quarter of the time."""
+    """Finds any anchor in one pass. Anchors that begin alike are tried together, which takes a quarter of the
+    time."""
     alike: dict[str, list[str]] = {}
     for anchor in dict.fromkeys(anchor for anchor, _ in _anchors()):
         alike.setdefault(anchor[0], []).append(re.escape(anchor[1:]))
@@ -77,8 +78,8 @@ def _any_anchor() -> re.Pattern[str]:
 def with_anchors(texts: Iterable[str]) -> set[str]:
     """Those of `texts` in which `sightings` may find something.
 
-    Anchors are looked for in all texts together first: where one is nowhere, no text is asked for it. Of two that overlap one
-    is seen, which is enough for the text that holds both.
+    Anchors are looked for in all texts together first: where one is nowhere, no text is asked for it. Of two
+    that overlap one is seen, which is enough for the text that holds both.
     """
     unique = {text for text in texts if len(text) >= _SHORTEST}
     present = set(_any_anchor().findall("\n".join(unique)))

@@ -10,7 +10,8 @@ from pydantic_core import PydanticKnownError
 
 
 def one_of(names: Callable[[], tuple[str, ...]], known: Callable[[object], bool]) -> tuple[Any, Any]:
-    """Metadata of an `Annotated` text that is one of `names`; `known` says so of a value, as quickly as it can."""
+    """Metadata of an `Annotated` text that is one of `names`; `known` says so of a value, as quickly as it
+    can."""
 
     def check(value: object) -> object:
         if isinstance(value, str) and known(value):

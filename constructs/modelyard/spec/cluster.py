@@ -16,7 +16,8 @@ KubernetesVersion = Literal["1.35", "1.36"]
 
 
 class SystemNodes(Document):
-    """The managed node group for everything that is not a model: controllers, monitoring, Karpenter itself."""
+    """The managed node group for everything that is not a model: controllers, monitoring, Karpenter
+    itself."""
 
     instance_types: tuple[str, ...] = ("m7g.large", "m6g.large")
     """Graviton types, tried in order."""
@@ -25,7 +26,8 @@ class SystemNodes(Document):
 
 
 class GeneralNodes(Document):
-    """Graviton nodes that Karpenter adds for what the system nodes do not hold, such as downloads of weights."""
+    """Graviton nodes that Karpenter adds for what the system nodes do not hold, such as downloads of
+    weights."""
 
     vcpu_limit: Annotated[int, Field(ge=0, le=10000)] = 32
     """Most vCPU at once; 0 for none."""
@@ -41,18 +43,20 @@ class Cluster(Document):
     version: KubernetesVersion = "1.36"
     """Kubernetes minor version, in EKS standard support; raise it by one minor at a time."""
     support_type: Literal["standard", "extended"] = "standard"
-    """`standard`: EKS upgrades the cluster when its version's standard support ends; `extended`: it stays, and costs six
-    times as much from then on."""
+    """`standard`: EKS upgrades the cluster when its version's standard support ends; `extended`: it stays,
+    and costs six times as much from then on."""
     control_plane_tier: Literal["standard", "tier-xl", "tier-2xl", "tier-4xl", "tier-8xl"] = "standard"
     """Size of the control plane that is kept provisioned; above `standard` it is billed by the hour."""
     deletion_protection: bool | None = None
-    """Refuse to delete the cluster until a deploy has switched this off; default: where `removal` is `retain`."""
+    """Refuse to delete the cluster until a deploy has switched this off; default: where `removal` is
+    `retain`."""
     zonal_shift: bool = False
     """Let Amazon Application Recovery Controller move traffic out of an impaired zone."""
     compute: Literal["karpenter", "auto-mode"] = "karpenter"
     """Who launches nodes: Karpenter on a small node group of ours, or EKS Auto Mode; pools are the same."""
     node_repair: bool = True
-    """Replace nodes whose accelerator or kubelet has failed for ten or thirty minutes; Auto Mode always does."""
+    """Replace nodes whose accelerator or kubelet has failed for ten or thirty minutes; Auto Mode always
+    does."""
     addon_versions: dict[
         str, Annotated[str, Field(pattern=r"^v[0-9]+\.[0-9]+\.[0-9]+-eksbuild\.[0-9]+$")]
     ] = Field(default_factory=dict)
@@ -100,7 +104,7 @@ class Team(Document):
     namespace: Annotated[str, Field(pattern=DNS_LABEL, max_length=63)] | None = None
     """Default: the team's name."""
     accelerators: dict[str, Annotated[int, Field(ge=0)]] | None = None
-    """Most accelerators, by kind, that the models this team owns (`owner.team`) may hold at their largest, such as
-    `l40s: 16`; none of a kind that is not named. Default: no limit."""
+    """Most accelerators, by kind, that the models this team owns (`owner.team`) may hold at their largest,
+    such as `l40s: 16`; none of a kind that is not named. Default: no limit."""
     notebooks: dict[str, Annotated[int, Field(ge=0)]] = Field(default_factory=dict)
     """Accelerators that pods in the team's own namespace may hold, by kind; default: none."""

@@ -1,7 +1,8 @@
-"""Cron expressions as robfig/cron v3 reads them: the parser inside Kubernetes' CronJobs and KEDA's cron scaler.
+"""Cron expressions as robfig/cron v3 reads them: the parser inside Kubernetes' CronJobs and KEDA's cron
+scaler.
 
-Other cron libraries know more (day 7 is a Sunday, `L`, `#`, seconds), which those two refuse when it is too late. `@daily` and
-its kind are left out: CronJobs take them, KEDA does not.
+Other cron libraries know more (day 7 is a Sunday, `L`, `#`, seconds), which those two refuse when it is too
+late. `@daily` and its kind are left out: CronJobs take them, KEDA does not.
 """
 
 from __future__ import annotations

@@ -17,7 +17,8 @@ from modelyard.spec.document import (
 
 NO_ACCELERATOR = "none"
 """What a model file writes as `accelerator` to be served by CPUs."""
-# Set by the server's pod, or read by vLLM as something else than people mean (VLLM_PORT is not the API's port).
+# Set by the server's pod, or read by vLLM as something else than people mean (VLLM_PORT is not the API's
+# port).
 _RESERVED_ENV = re.compile(
     r"HOME|USER|TMPDIR|XDG_.*|HF_.*|HUGGING_FACE_HUB_TOKEN|VLLM_(PORT|HOST_IP|API_KEY|CACHE_ROOT)"
     r"|TRITON_CACHE_DIR|TORCHINDUCTOR_CACHE_DIR|FLASHINFER_WORKSPACE_BASE"
@@ -33,13 +34,13 @@ class Accelerator(Document):
     type: Annotated[str, Field(pattern=DNS_LABEL)]
     """Accelerator name such as l40s, h100 or trn2, `auto` for the cheapest that fits, or `none` for CPUs."""
     count: Annotated[int, Field(ge=1, le=64)] | None = None
-    """Accelerators a replica, or vCPU of `none`; default 1 (8 vCPU), or what `auto` finds. More than a node has are
-    spread over nodes."""
+    """Accelerators a replica, or vCPU of `none`; default 1 (8 vCPU), or what `auto` finds. More than a node
+    has are spread over nodes."""
 
 
 class ParallelismSettings(Document):
-    """How a replica is split, where the plan's own choice is not wanted: tensor × pipeline × data is the count of
-    accelerators."""
+    """How a replica is split, where the plan's own choice is not wanted: tensor × pipeline × data is the
+    count of accelerators."""
 
     tensor: Annotated[int, Field(ge=1, le=64)] | None = None
     """Slices of every layer; default: all accelerators of a node."""
@@ -78,8 +79,8 @@ class Engine(Document):
     kv_cache_dtype: Literal["auto", "fp8"] = "auto"
     """`fp8` halves the KV cache."""
     quantization: Literal["auto", "fp8", "int8"] = "auto"
-    """Quantize a 16-bit checkpoint while it is loaded; `auto` takes the checkpoint as it is (fp8, awq, gptq, int8,
-    mxfp4, …)."""
+    """Quantize a 16-bit checkpoint while it is loaded; `auto` takes the checkpoint as it is (fp8, awq, gptq,
+    int8, mxfp4, …)."""
     gpu_layers: Annotated[int, Field(ge=0)] | None = None
     """llama-server: layers on the GPU; default: as many as fit."""
     enforce_eager: bool = False
@@ -142,13 +143,15 @@ class Features(Document):
     videos_per_prompt: Annotated[int, Field(ge=0, le=16)] | None = None
     """Videos in one prompt of a vision model; default 0."""
     structured_outputs: Literal["auto", "xgrammar", "guidance", "outlines", "lm-format-enforcer"] = "auto"
-    """Grammar backend for JSON schemas and regular expressions; `auto` lets the engine choose for each request."""
+    """Grammar backend for JSON schemas and regular expressions; `auto` lets the engine choose for each
+    request."""
     kv_offload: Annotated[
         KvOffload | None, BeforeValidator(_parse_kv_offload, json_schema_input_type=KvOffload | str | None)
     ] = None
     """Keep KV blocks that leave the GPU in the node's memory: a size such as `64Gi` in short."""
     sleep: bool = False
-    """vLLM's sleep mode: opens endpoints without a key that free the GPU's memory; never in a strict environment."""
+    """vLLM's sleep mode: opens endpoints without a key that free the GPU's memory; never in a strict
+    environment."""
 
 
 def parse_engine(value: object) -> object:

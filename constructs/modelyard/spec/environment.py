@@ -1,4 +1,5 @@
-"""`environments/NAME.yaml`: the only place for accounts, regions, zones, pools, secret names and what may differ."""
+"""`environments/NAME.yaml`: the only place for accounts, regions, zones, pools, secret names and what may
+differ."""
 
 from __future__ import annotations
 
@@ -41,9 +42,11 @@ class Monitoring(Document):
         ]
         | None
     ) = None
-    """OpenTelemetry collector for models with `observability.tracing`: `http://SERVICE.NAMESPACE:4317`, inside the cluster."""
+    """OpenTelemetry collector for models with `observability.tracing`: `http://SERVICE.NAMESPACE:4317`,
+    inside the cluster."""
     runbooks: Annotated[str, Field(pattern=r"^https?://.+[^/]$")] | None = None
-    """Where the pages of `docs/runbooks` can be read, without the last slash; alerts then link `RUNBOOKS/ALERT.md`."""
+    """Where the pages of `docs/runbooks` can be read, without the last slash; alerts then link
+    `RUNBOOKS/ALERT.md`."""
 
     @model_validator(mode="after")
     def _managed_needs_ours(self) -> Self:
@@ -68,7 +71,8 @@ class Gateway(Document):
     ]
     """Models answer at `NAME.DOMAIN`; point a wildcard record at the load balancer."""
     certificate: SecretName
-    """Logical name of the secret with the domain's certificate: JSON with the keys `tls.crt` and `tls.key`."""
+    """Logical name of the secret with the domain's certificate: JSON with the keys `tls.crt` and
+    `tls.key`."""
     cidrs: tuple[Cidr, ...] = ()
     """Networks that may connect; none means everybody who reaches the load balancer."""
     class_name: Annotated[str, Field(pattern=DNS_LABEL)] = "istio"
@@ -214,7 +218,8 @@ class Environment(Document):
     namespace: Annotated[str, Field(pattern=DNS_LABEL, max_length=63)] = "models"
     """Namespace of the model servers."""
     quotas: dict[str, Annotated[int, Field(ge=0)]] = Field(default_factory=dict)
-    """EC2 vCPU quotas of the account by Service Quotas code, such as `L-DB2E81BA: 384`; the plan compares them."""
+    """EC2 vCPU quotas of the account by Service Quotas code, such as `L-DB2E81BA: 384`; the plan compares
+    them."""
     tags: Annotated[dict[TagKey, TagValue], Field(max_length=40)] = Field(default_factory=dict)
     """Tags on every AWS resource."""
     acknowledge: tuple[Acknowledgement, ...] = ()

@@ -1,4 +1,5 @@
-"""One question to the memory model, as `modelyard estimate` takes it on the command line or from a line of JSON."""
+"""One question to the memory model, as `modelyard estimate` takes it on the command line or from a line of
+JSON."""
 
 from __future__ import annotations
 

@@ -1,4 +1,5 @@
-"""Which files of a folder are read: `.yaml` and `.yml`, and neither hidden ones nor what editors leave beside them."""
+"""Which files of a folder are read: `.yaml` and `.yml`, and neither hidden ones nor what editors leave beside
+them."""
 
 from __future__ import annotations
 

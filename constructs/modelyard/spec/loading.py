@@ -111,8 +111,9 @@ def _model_paths(folder: Path) -> tuple[list[tuple[Path, str | None]], list[Find
 def load_model(path: Path, *, team: str | None = None) -> tuple[Model | None, Source | None, list[Finding]]:
     """Read one model file; `team` owns it where it lies in that team's folder.
 
-    The model is None when too little of the file can be understood. With findings it may still be a model, made of
-    the parts that are right, so that later checks report their problems in the same run; it must not be deployed.
+    The model is None when too little of the file can be understood. With findings it may still be a model,
+    made of the parts that are right, so that later checks report their problems in the same run; it must not
+    be deployed.
     """
     source = read_yaml(path)
     if isinstance(source, Finding):
@@ -140,7 +141,8 @@ _CONFIGS: tuple[FieldPath, ...] = (("model",), ("speculativeDecoding", "model"))
 
 
 def _with_config(source: Source, folder: Path) -> tuple[Source, list[Finding]]:
-    """`source` with every config.json that a path points to in the path's place; without it when it is not one."""
+    """`source` with every config.json that a path points to in the path's place; without it when it is not
+    one."""
     data, findings = deepcopy(source.data), []
     for path in _CONFIGS:
         weights = _value_at(data, path)
@@ -228,7 +230,8 @@ def load_pipeline(path: Path) -> tuple[Pipeline | None, Source | None, list[Find
 
 
 def load_settings(path: Path) -> tuple[ProjectSettings | None, list[Finding]]:
-    """Read the project's own settings, `.yaml` or `.yml`: the defaults where there is no file, None when it has an error."""
+    """Read the project's own settings, `.yaml` or `.yml`: the defaults where there is no file, None when it
+    has an error."""
     if not any(path.with_suffix(suffix).exists() for suffix in SUFFIXES):
         return ProjectSettings(), []
     settings, _, findings = _load_alone(path, ProjectSettings, "the project's settings stand")
@@ -263,14 +266,16 @@ def _load_alone(
     return (None if findings else document), refused.source, findings
 
 
-# What stands in for a required value that is missing or wrong, so that the checks of everything else still run.
+# What stands in for a required value that is missing or wrong, so that the checks of everything else still
+# run.
 _STAND_INS: dict[str, Any] = {"accelerator": "auto", "replicas": 1}
 
 
 def _validate_bare(
     document: type[D], source: Source, refused: Refused, defaults: dict[str, Any]
 ) -> tuple[D | None, list[Finding]]:
-    """Validate the file without its secrets; what is wrong only because one was taken out is no problem of the file."""
+    """Validate the file without its secrets; what is wrong only because one was taken out is no problem of
+    the file."""
     parsed, problems = _validate(document, refused.source, defaults)
     if refused.findings:
         meant = {(each.code, each.location) for each in _validate(document, source, defaults)[1]}
@@ -298,7 +303,8 @@ def _validate(document: type[D], source: Source, defaults: dict[str, Any]) -> tu
 
 
 def _unchanged(data: dict[str, Any]) -> dict[int, Any]:
-    """What copying leaves as it is: nothing is ever taken out of a config.json, and it may have 200,000 values."""
+    """What copying leaves as it is: nothing is ever taken out of a config.json, and it may have 200,000
+    values."""
     configs = (_value_at(data, (*path, "config")) for path in _CONFIGS)
     return {id(config): config for config in configs if isinstance(config, dict)}
 

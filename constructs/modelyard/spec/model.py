@@ -1,4 +1,5 @@
-"""`models/NAME.yaml`: one model, three lines or a page; nothing in it belongs to an account or an environment."""
+"""`models/NAME.yaml`: one model, three lines or a page; nothing in it belongs to an account or an
+environment."""
 
 from __future__ import annotations
 
@@ -61,7 +62,8 @@ class Model(Document):
     accelerator: Annotated[
         Accelerator, BeforeValidator(parse_accelerator, json_schema_input_type=Accelerator | str)
     ]
-    """Accelerators of one replica: `l40s`, `l40s:4`, `h100:16` over two nodes, `trn2:16`, `auto`, or `none:8` for 8 vCPU."""
+    """Accelerators of one replica: `l40s`, `l40s:4`, `h100:16` over two nodes, `trn2:16`, `auto`, or `none:8`
+    for 8 vCPU."""
     replicas: Annotated[Replicas, BeforeValidator(parse_replicas, json_schema_input_type=Replicas | int)]
     """A number, or `{min, max}` for autoscaling."""
     task: Task = "generate"
@@ -71,7 +73,8 @@ class Model(Document):
     engine: Annotated[Engine, BeforeValidator(parse_engine, json_schema_input_type=Engine | str)] = Engine()
     """The engine by name, or with its settings."""
     parallelism: ParallelismSettings | None = None
-    """How a replica is split over its accelerators; default: tensor parallel in a node, pipeline parallel over nodes."""
+    """How a replica is split over its accelerators; default: tensor parallel in a node, pipeline parallel
+    over nodes."""
     disaggregation: Disaggregation | None = None
     """Prefill and decode on replicas of their own."""
     batch: Batch | None = None
@@ -82,7 +85,8 @@ class Model(Document):
     scaling: Scaling = Scaling()
     rollout: Rollout = Rollout()
     availability: Availability | None = None
-    """`zonal` spreads replicas over zones; `single` accepts that one replica is an outage at every disruption."""
+    """`zonal` spreads replicas over zones; `single` accepts that one replica is an outage at every
+    disruption."""
     drain: Seconds = 60
     """Time that running requests get to finish when a replica stops."""
     startup: Startup = Startup()
@@ -97,8 +101,8 @@ class Model(Document):
 
     @property
     def downloaded(self) -> tuple[Weights | DraftModel | Adapter, ...]:
-        """Base model, draft and adapters, in this order, that come from the Hub; `efs://` weights are there already,
-        `s3://` ones are streamed."""
+        """Base model, draft and adapters, in this order, that come from the Hub; `efs://` weights are there
+        already, `s3://` ones are streamed."""
         draft = self.speculative_decoding.model if self.speculative_decoding else None
         parts: list[Weights | DraftModel | Adapter] = [self.model, *self.adapters]
         if draft:

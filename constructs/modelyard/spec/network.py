@@ -36,9 +36,11 @@ class ExistingVpc(Document):
 
     id: Annotated[str, Field(pattern=r"^vpc-[0-9a-f]{8,17}$")]
     private_subnets: dict[str, Annotated[str, Field(pattern=r"^subnet-[0-9a-f]{8,17}$")]]
-    """Zone to the id of its private subnet, one for each of `availabilityZones`; nodes and pods live there."""
+    """Zone to the id of its private subnet, one for each of `availabilityZones`; nodes and pods live
+    there."""
     route_tables: tuple[Annotated[str, Field(pattern=r"^rtb-[0-9a-f]{8,17}$")], ...] = ()
-    """Route tables of those subnets, for the S3 gateway endpoint; none where the VPC has that endpoint already."""
+    """Route tables of those subnets, for the S3 gateway endpoint; none where the VPC has that endpoint
+    already."""
 
 
 class Network(Document):
@@ -51,7 +53,8 @@ class Network(Document):
     pod_cidr: VpcCidr | None = None
     """Second range for pods, such as 100.64.0.0/16, where `cidr` has to be small; not with `vpc`."""
     prefix_delegation: bool = False
-    """Give nodes addresses in blocks of sixteen: more pods a node and fewer calls to EC2, for pools of hundreds of nodes."""
+    """Give nodes addresses in blocks of sixteen: more pods a node and fewer calls to EC2, for pools of
+    hundreds of nodes."""
     nat_gateways: Annotated[int, Field(ge=1)] = 1
     """NAT gateways; one per zone survives the loss of a zone, one alone is cheaper."""
     interface_endpoints: bool = True

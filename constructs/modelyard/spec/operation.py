@@ -94,7 +94,8 @@ class Scaling(Document):
     schedule: tuple[Hours, ...] = ()
     """Hours in which replicas are kept whatever the load is: what wakes a model that scales to zero."""
     activator: Literal["gateway"] | None = None
-    """What wakes a model that scales to zero: `gateway`, requests for it at the environment's LiteLLM gateway."""
+    """What wakes a model that scales to zero: `gateway`, requests for it at the environment's LiteLLM
+    gateway."""
 
 
 class Rollout(Document):
@@ -104,7 +105,8 @@ class Rollout(Document):
 
 class Startup(Document):
     budget: Budget = None
-    """Time a replica may take until it answers, such as 20m; `auto` derives it from size, throughput and compilation."""
+    """Time a replica may take until it answers, such as 20m; `auto` derives it from size, throughput and
+    compilation."""
 
 
 class AllowedClients(Document):
@@ -119,7 +121,8 @@ class Access(Document):
     """Who may call the endpoint."""
 
     exposure: Literal["cluster", "internal", "public"] = "cluster"
-    """`cluster`: pods alone; `internal` and `public`: the environment's gateway of that name, TLS and `/v1/*` alone."""
+    """`cluster`: pods alone; `internal` and `public`: the environment's gateway of that name, TLS and `/v1/*`
+    alone."""
     host: (
         Annotated[str, Field(pattern=r"^[a-z0-9]([a-z0-9-]*[a-z0-9])?(\.[a-z0-9]([a-z0-9-]*[a-z0-9])?)+$")]
         | None
@@ -157,8 +160,8 @@ class ModelCacheSettings(Document):
     """How servers get at the weights."""
 
     strategy: CacheStrategy
-    """`efs`: read from the shared cache; `s3-stream`: streamed from the weights' bucket into the GPU; `nvme`: copied to the
-    node's own disk first."""
+    """`efs`: read from the shared cache; `s3-stream`: streamed from the weights' bucket into the GPU; `nvme`:
+    copied to the node's own disk first."""
 
 
 def parse_cache(value: object) -> object:
@@ -166,7 +169,8 @@ def parse_cache(value: object) -> object:
 
 
 class ServiceLevels(Document):
-    """What callers may rely on; each one that is stated brings an alert on the rate at which its budget burns."""
+    """What callers may rely on; each one that is stated brings an alert on the rate at which its budget
+    burns."""
 
     ttft_p95: Latency | None = None
     """Time to the first token of 95 % of requests, such as 800ms."""
@@ -175,7 +179,8 @@ class ServiceLevels(Document):
     e2e_p95: Annotated[Latency | None, Field(alias="e2eP95")] = None
     """Time to the whole answer of 95 % of requests, such as 20s."""
     error_rate: Annotated[Share, Field(gt=0, le=0.05)] | None = None
-    """Most requests that may fail, such as 0.5%. Above 5% an alert on fourteen times the rate could hardly fire."""
+    """Most requests that may fail, such as 0.5%. Above 5% an alert on fourteen times the rate could hardly
+    fire."""
 
 
 class Observability(Document):
@@ -184,7 +189,8 @@ class Observability(Document):
     scrape_interval: Seconds = 15
     """Time between two readings of the metrics."""
     slo: ServiceLevels = ServiceLevels()
-    """Service levels; default: none, and so no alert on latency or errors. Dashboards show them all the same."""
+    """Service levels; default: none, and so no alert on latency or errors. Dashboards show them all the
+    same."""
     dashboard: bool = True
     """Render a Grafana dashboard of this model."""
     tracing: bool = False

@@ -41,17 +41,19 @@ class Pool(Document):
     instance_types: tuple[str, ...] = ()
     """EC2 types to choose from; default: every type with this accelerator that Karpenter can launch."""
     capacity: Annotated[tuple[CapacityType, ...], Field(min_length=1)] = ("on-demand",)
-    """Capacity types. Karpenter takes reserved before spot before on-demand; `reserved` needs `reservations`."""
+    """Capacity types. Karpenter takes reserved before spot before on-demand; `reserved` needs
+    `reservations`."""
     reservations: tuple[
         Annotated[Reservation, BeforeValidator(parse_reservation, json_schema_input_type=Reservation | str)],
         ...,
     ] = ()
-    """On-demand capacity reservations or purchased Capacity Blocks: `cr-…`, or `{id: cr-…, ends: 2026-12-24T11:30:00Z}`."""
+    """On-demand capacity reservations or purchased Capacity Blocks: `cr-…`, or `{id: cr-…, ends:
+    2026-12-24T11:30:00Z}`."""
     zones: tuple[str, ...] = ()
     """Availability zones of the pool; default: all zones of the environment."""
     nodes: Annotated[int, Field(ge=1)] | None = None
-    """Keep this many nodes, used or not (a static pool); default: nodes come and go with the models. Set it or leave it
-    when the pool is made: Karpenter cannot turn one into the other."""
+    """Keep this many nodes, used or not (a static pool); default: nodes come and go with the models. Set it
+    or leave it when the pool is made: Karpenter cannot turn one into the other."""
     fabric: Literal["none", "efa"] = "none"
     """`efa` attaches EFA interfaces, which replicas over several nodes need."""
     placement_group: Annotated[str, Field(pattern=DNS_LABEL)] | None = None
@@ -60,15 +62,15 @@ class Pool(Document):
         default_factory=dict
     )
     """US dollars an hour that your account really pays, by type of `instanceTypes` and capacity type, such as
-    `p5.48xlarge: {reserved: 34.6}`: discounts, spot, Capacity Blocks; default: the public on-demand price. With an
-    on-demand price here, Karpenter also launches a type that has no public one."""
+    `p5.48xlarge: {reserved: 34.6}`: discounts, spot, Capacity Blocks; default: the public on-demand price.
+    With an on-demand price here, Karpenter also launches a type that has no public one."""
     limit: Annotated[int, Field(ge=1)]
     """Most accelerators (GPUs, or Trainium chips) that the pool may hold at once."""
     ami: AmiAlias = "al2023@v20260714"
     """AMI alias, pinned to a release; `@latest` replaces nodes whenever AWS publishes an image."""
     root_volume_gib: Annotated[int, Field(ge=100, le=16000)] | None = None
-    """Root volume in GiB: container images, logs and emptyDirs that are not memory; default: from the size of the
-    images of the pool's models."""
+    """Root volume in GiB: container images, logs and emptyDirs that are not memory; default: from the size of
+    the images of the pool's models."""
 
     @model_validator(mode="after")
     def _reserved_needs_reservations(self) -> Self:

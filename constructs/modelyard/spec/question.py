@@ -15,13 +15,14 @@ from modelyard.secret_values import mask, shown
 from modelyard.spec.estimate import EstimateRequest
 
 LONGEST_LINE = 4 << 20
-"""Bytes of one line that are read: the largest published config.json, with a list of quantized layers, has 2 MiB."""
+"""Bytes of one line that are read: the largest published config.json, with a list of quantized layers, has 2
+MiB."""
 
 
 @dataclass(frozen=True)
 class Question:
-    """One request, or the findings that say why there is none. `id` is what the answer gives back; None where the
-    question has none that can be read."""
+    """One request, or the findings that say why there is none. `id` is what the answer gives back; None where
+    the question has none that can be read."""
 
     request: EstimateRequest | None
     findings: tuple[Finding, ...] = ()

@@ -34,7 +34,10 @@ _STORE = (
 )
 _FIX = f"{_STORE}; files refer to it by that NAME, such as model.auth: hf-token"
 # Where people put secrets for the server, which gets those of two keys alone.
-_FIX_SERVER = f"{_STORE}; a server is given the ones that model.auth and access.apiKey name, and no others: take this one out here"
+_FIX_SERVER = (
+    f"{_STORE}; a server is given the ones that model.auth and access.apiKey name, and no others: "
+    "take this one out here"
+)
 _FIX_PATCH = (
     f"{_STORE}; the Secret of that NAME is in the models' namespace: in the patch write "
     "valueFrom: {secretKeyRef: {name: NAME, key: value}} instead of the value"
@@ -50,7 +53,8 @@ MOST_SECRETS = 100
 
 @dataclass(frozen=True)
 class Refused:
-    """A file's secrets: the findings, the file without them, and the texts themselves, to keep them out of messages."""
+    """A file's secrets: the findings, the file without them, and the texts themselves, to keep them out of
+    messages."""
 
     source: Source
     findings: tuple[Finding, ...]
@@ -106,7 +110,8 @@ def conceal(findings: Iterable[Finding], pieces: Iterable[str]) -> list[Finding]
 
 
 def unreadable(finding: Finding, path: Path) -> list[Finding]:
-    """`finding` about a file that is no YAML, without the secrets that stand in the file: parsers quote what they read."""
+    """`finding` about a file that is no YAML, without the secrets that stand in the file: parsers quote what
+    they read."""
     text = read_file(path, SPEC)
     if isinstance(text, Finding):
         return [finding]

@@ -8,6 +8,7 @@ from modelyard.spec.document import Document
 from modelyard.spec.environment import Environment
 from modelyard.spec.model import Model
 from modelyard.spec.pipeline import Pipeline
+from modelyard.spec.settings import ProjectSettings
 
 _DRAFT = "https://json-schema.org/draft/2020-12/schema"
 
@@ -33,8 +34,27 @@ def pipeline_schema() -> dict[str, Any]:
     return _schema(Pipeline, "A pipeline")
 
 
+def project_schema() -> dict[str, Any]:
+    """Schema of `modelyard.yaml`."""
+    return _schema(ProjectSettings, "Settings of a project")
+
+
 def _schema(document: type[Document], title: str) -> dict[str, Any]:
-    schema = document.model_json_schema(by_alias=True, mode="validation")
+    schema: dict[str, Any] = _on_one_line(document.model_json_schema(by_alias=True, mode="validation"))
     # The reader takes the name from the file.
-    schema["required"] = [name for name in schema["required"] if name != "name"]
+    schema["required"] = [name for name in schema.get("required", ()) if name != "name"]
     return {"$schema": _DRAFT, **schema, "title": title}
+
+
+def _on_one_line(schema: Any) -> Any:
+    """Descriptions without the line breaks of the source: editors break lines themselves."""
+    if isinstance(schema, list):
+        return [_on_one_line(each) for each in schema]
+    if not isinstance(schema, dict):
+        return schema
+    return {
+        name: " ".join(value.split())
+        if name == "description" and isinstance(value, str)
+        else _on_one_line(value)
+        for name, value in schema.items()
+    }

@@ -1,4 +1,5 @@
-"""`modelyard.yaml`: settings of the project itself, beside its models and environments; most projects need none."""
+"""`modelyard.yaml`: settings of the project itself, beside its models and environments; most projects need
+none."""
 
 from __future__ import annotations
 
@@ -14,7 +15,8 @@ class ProjectSettings(Document):
     """What holds for every environment of a project."""
 
     charts: Annotated[str, Field(min_length=1, max_length=255)] | None = None
-    """A Python package or file of the project whose `compose` adds or replaces objects; none: what Modelyard composes."""
+    """A Python package or file of the project whose `compose` adds or replaces objects; none: what Modelyard
+    composes."""
 
     @field_validator("charts")
     @classmethod

@@ -27,14 +27,16 @@ class Cache(Document):
     """The file system that all model servers share, and the bucket that they stream from."""
 
     file_system: Literal["efs", "s3-files", "lustre"] = "efs"
-    """`efs`: survives the loss of a zone; `s3-files`: a file system over the weights' bucket; `lustre`: the fastest, in
-    one zone."""
+    """`efs`: survives the loss of a zone; `s3-files`: a file system over the weights' bucket; `lustre`: the
+    fastest, in one zone."""
     size_gib: Annotated[int, Field(ge=10)] = 2048
-    """Capacity stated in the claim; EFS and S3 Files grow and bill by use, Lustre is made at least this large."""
+    """Capacity stated in the claim; EFS and S3 Files grow and bill by use, Lustre is made at least this
+    large."""
     lustre_mb_per_second_per_tib: Literal[125, 250, 500, 1000] = 250
     """Throughput of each TiB of `lustre`."""
     backups: bool | None = None
-    """Nightly backups of EFS; default: where `removal` is `retain`. Weights can be fetched again, batch results cannot."""
+    """Nightly backups of EFS; default: where `removal` is `retain`. Weights can be fetched again, batch
+    results cannot."""
     file_system_id: Annotated[str, Field(pattern=r"^fs-[0-9a-f]{8,17}$")] | None = None
     """An EFS file system of your own; default: Modelyard creates one."""
     access_point_id: Annotated[str, Field(pattern=r"^fsap-[0-9a-f]{8,17}$")] | None = None

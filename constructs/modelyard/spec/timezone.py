@@ -13,7 +13,8 @@ from modelyard.reading import closest
 
 @cache
 def _names() -> frozenset[str]:
-    # The package, not the machine's own database: every machine then gives the same answer, slim images included.
+    # The package, not the machine's own database: every machine then gives the same answer, slim images
+    # included.
     return frozenset(files("tzdata").joinpath("zones").read_text(encoding="utf-8").split())
 
 

@@ -1,4 +1,5 @@
-"""Addresses of weights: what the Hub, a bucket and a file system take, and nothing that leads somewhere else."""
+"""Addresses of weights: what the Hub, a bucket and a file system take, and nothing that leads somewhere
+else."""
 
 from __future__ import annotations
 

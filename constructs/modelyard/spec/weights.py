@@ -42,8 +42,8 @@ class Weights(Document):
     """Where the weights come from."""
 
     uri: Annotated[str, Field(pattern=rf"^({_HF_URI}|{_EFS_URI}|{_S3_URI})$"), AfterValidator(check_uri)]
-    """`hf://ORG/REPO`; `efs://PATH` for weights that are already in the shared cache, `s3://BUCKET/PREFIX` for weights
-    that are streamed from a bucket of yours."""
+    """`hf://ORG/REPO`; `efs://PATH` for weights that are already in the shared cache, `s3://BUCKET/PREFIX`
+    for weights that are streamed from a bucket of yours."""
     revision: Revision = "main"
     """Branch, tag or 40-digit commit of a Hugging Face repository."""
     file: (
@@ -54,9 +54,11 @@ class Weights(Document):
     ) = None
     """The GGUF file in a repository that holds several; of a split model the first part."""
     architecture: str | None = None
-    """Hugging Face id whose architecture facts apply, when the uri is not one that the table knows (always for GGUF)."""
+    """Hugging Face id whose architecture facts apply, when the uri is not one that the table knows (always
+    for GGUF)."""
     config: ConfigJson | None = None
-    """The checkpoint's config.json, for an architecture that no table knows; a path is relative to the model file."""
+    """The checkpoint's config.json, for an architecture that no table knows; a path is relative to the model
+    file."""
     served_names: tuple[Annotated[str, Field(min_length=1)], ...] = ()
     """Names under which clients ask for the model; default: the Hugging Face id and the model's name."""
     auth: SecretName | None = None
@@ -122,8 +124,8 @@ class SpeculativeDecoding(Document):
     """Draft tokens that the model only verifies."""
 
     method: Literal["ngram", "draft", "mtp", "eagle", "eagle3"] = "ngram"
-    """`ngram` drafts from the prompt, `mtp` with layers that the checkpoint brings, `draft` with a small model of the same
-    vocabulary, `eagle` and `eagle3` with a head trained for the model."""
+    """`ngram` drafts from the prompt, `mtp` with layers that the checkpoint brings, `draft` with a small
+    model of the same vocabulary, `eagle` and `eagle3` with a head trained for the model."""
     model: Annotated[
         DraftModel | None, BeforeValidator(_parse_draft, json_schema_input_type=DraftModel | str | None)
     ] = None
@@ -149,7 +151,7 @@ def parse_weights(value: object) -> object:
 
 
 def fetch_name(uri: str) -> str:
-    """What the name of the Job that downloads `uri` begins with: its repository as a DNS label, short enough for what
-    follows it."""
+    """What the name of the Job that downloads `uri` begins with: its repository as a DNS label, short enough
+    for what follows it."""
     name = re.sub(r"[^a-z0-9]+", "-", uri.rpartition("/")[2].lower()).strip("-")
     return f"{name[:40].strip('-') or 'weights'}-fetch"

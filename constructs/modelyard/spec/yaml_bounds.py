@@ -1,7 +1,8 @@
-"""The YAML reader within bounds: it stops at the place where a text becomes more than a file of a user can be.
+"""The YAML reader within bounds: it stops at the place where a text becomes more than a file of a user can
+be.
 
-A text of a hundred bytes can stand for a billion values: every alias repeats what its anchor holds. Values are therefore
-counted as a reader of the data would meet them, with each alias as large as what it stands for.
+A text of a hundred bytes can stand for a billion values: every alias repeats what its anchor holds. Values
+are therefore counted as a reader of the data would meet them, with each alias as large as what it stands for.
 """
 
 from __future__ import annotations
@@ -18,7 +19,8 @@ from ruamel.yaml.scanner import Scanner
 from modelyard.reading import short
 
 MOST_VALUES = 6_000
-"""Keys and values of one file, aliases expanded. An environment with 300 overrides and 20 pools has 3,500; the reader takes 40 µs each."""
+"""Keys and values of one file, aliases expanded. An environment with 300 overrides and 20 pools has 3,500;
+the reader takes 40 µs each."""
 MOST_DEPTH = 64
 """Mappings and lists within one another; the objects of Kubernetes have a dozen."""
 MOST_LINES = 10_000
@@ -36,7 +38,8 @@ _OF_JSON = frozenset(
 )
 _PLAIN_ONLY = frozenset(f"{_CORE}{name}" for name in ("bool", "int", "float"))
 _MERGE = f"{_CORE}merge"
-# The library makes dates of them, as YAML 1.1 did. In 1.2 they are text, from which a field of a date reads one.
+# The library makes dates of them, as YAML 1.1 did. In 1.2 they are text, from which a field of a date reads
+# one.
 _TEXT_IN_1_2 = frozenset({_MERGE, f"{_CORE}timestamp", f"{_CORE}value"})
 
 

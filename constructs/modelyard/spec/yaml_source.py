@@ -43,7 +43,8 @@ def read_yaml(path: Path, *, shown_as: str | None = None, kind: FileKind = SPEC)
     return text if isinstance(text, Finding) else parse_yaml(text, shown_as or str(path))
 
 
-# What YAML allows in a file (1.2, production 1); tabs and line ends are among it, other control characters are not.
+# What YAML allows in a file (1.2, production 1); tabs and line ends are among it, other control characters
+# are not.
 _FOREIGN = re.compile("[^\t\n\r -~\x85\xa0-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
 # The one directive that says nothing new. Others change what `yes` and `010` mean, or the names of tags.
 _DIRECTIVE = re.compile(r"(?:[ \t]*(?:#[^\n]*)?\r?\n|%YAML[ \t]+1\.2[ \t]*(?:#[^\n]*)?\r?\n)*+(?=%)")

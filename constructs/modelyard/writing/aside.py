@@ -1,7 +1,8 @@
 """The folder beside a tree in which its successor is built, and in which its predecessor ends.
 
-However a process ends, the next one can tell what it finds there by the flag. It is empty while a tree is built, and has the
-hash of that tree's list when it is whole: where the list in the folder has that hash, the tree was never swapped in.
+However a process ends, the next one can tell what it finds there by the flag. It is empty while a tree is
+built, and has the hash of that tree's list when it is whole: where the list in the folder has that hash, the
+tree was never swapped in.
 """
 
 from __future__ import annotations
@@ -44,7 +45,8 @@ class Aside:
 
     @contextmanager
     def building(self) -> Iterator[Path]:
-        """An empty folder; what is in it at the end can be swapped in. Nothing of it stays where that fails."""
+        """An empty folder; what is in it at the end can be swapped in. Nothing of it stays where that
+        fails."""
         self._folder.mkdir()
         try:
             self._flag.touch()
@@ -56,7 +58,8 @@ class Aside:
             raise
 
     def swap(self, *, replaced: frozenset[Path]) -> None:
-        """Put what was built in the place of the tree. `replaced` may be lost of the former one, whoever wrote it."""
+        """Put what was built in the place of the tree. `replaced` may be lost of the former one, whoever
+        wrote it."""
         try:
             if not self.root.exists():
                 self._tree.rename(self.root)

@@ -13,7 +13,8 @@ from modelyard.writing.refusal import DRAFT, whole_or_not
 def write_file(path: Path, content: str | bytes) -> None:
     """Replace the content of `path`, whose folder is made where it is missing. A link stays a link.
 
-    The content is written beside the file, forced to disk and renamed: neither a full disk nor a kill leaves a half.
+    The content is written beside the file, forced to disk and renamed: neither a full disk nor a kill leaves
+    a half.
 
     Raises:
         NotWritten: it cannot be written; the former content stays.
@@ -25,7 +26,8 @@ def write_file(path: Path, content: str | bytes) -> None:
         if target.exists() and not target.is_file():
             raise OSError(None, "it is not a regular file")
         draft = target.with_name(f".{target.name}{DRAFT}")
-        # Under the lock there is no other writer, so a draft that is there was left behind by one that was killed.
+        # Under the lock there is no other writer, so a draft that is there was left behind by one that was
+        # killed.
         with locked(target.parent):
             try:
                 draft.unlink(missing_ok=True)

@@ -20,7 +20,8 @@ _NO_LOCKS = {errno.EBADF, errno.ENOLCK, errno.ENOTSUP, errno.ENOSYS}
 
 @contextmanager
 def locked(folder: Path) -> Iterator[None]:
-    """Hold the lock of `folder`, which must exist. The system releases it when the process ends, however it ends.
+    """Hold the lock of `folder`, which must exist. The system releases it when the process ends, however it
+    ends.
 
     The folder itself is locked, so that no lock file stays behind.
 

@@ -1,7 +1,7 @@
 """A tree of files: readers see the former tree or the new one, and files of others stay where they are.
 
-The new tree is built beside the former one and changes places with it in one step. Building it is cheap: what stays the
-same is linked, not copied.
+The new tree is built beside the former one and changes places with it in one step. Building it is cheap: what
+stays the same is linked, not copied.
 """
 
 from __future__ import annotations
@@ -53,8 +53,8 @@ class _Former:
 def write_tree_files(root: Path, content: Mapping[Path, str], *, overwrite: bool = False) -> Rendering:
     """Make the tree at `root` hold `content`, texts by path below it.
 
-    Files of an earlier call that `content` does not name are removed, files of others are left alone. Files that were edited
-    since, and files of others in the place of ours, are replaced with `overwrite` only.
+    Files of an earlier call that `content` does not name are removed, files of others are left alone. Files
+    that were edited since, and files of others in the place of ours, are replaced with `overwrite` only.
 
     Raises:
         NotWritten: something would be lost, or cannot be written; the former tree stays as it was.

@@ -19,7 +19,8 @@ _PING_SECONDS = 5
 
 
 class LlamaServer(Engine):
-    """Slots of equal length share the context; what is left to `-fit` differs by node, so everything is said."""
+    """Slots of equal length share the context; what is left to `-fit` differs by node, so everything is
+    said."""
 
     name = "llama-server"
     place = "GPUs and CPUs"

@@ -24,7 +24,8 @@ _NAMES = {
 
 
 class Sglang(Engine):
-    """SGLang states the share of memory for weights and cache together, and the rest is left for activations and graphs."""
+    """SGLang states the share of memory for weights and cache together, and the rest is left for activations
+    and graphs."""
 
     name = "sglang"
     signals = Signals(

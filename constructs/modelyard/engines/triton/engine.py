@@ -106,7 +106,8 @@ def _stated(written: object) -> dict[str, object]:
 
 
 def model_repository(settings: ServeSettings) -> dict[str, str]:
-    """Path below the repository to content, for the vLLM backend: its engine arguments are vLLM's, with underscores."""
+    """Path below the repository to content, for the vLLM backend: its engine arguments are vLLM's, with
+    underscores."""
     engine = {
         "model": settings.model_path,
         "served_model_name": list(settings.served_names),

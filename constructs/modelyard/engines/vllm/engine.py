@@ -38,7 +38,8 @@ _SIGNALS = Signals(
 
 
 class Vllm(Engine):
-    """The model path first, as the entrypoint wants it, then full flag names: abbreviations resolve in silence."""
+    """The model path first, as the entrypoint wants it, then full flag names: abbreviations resolve in
+    silence."""
 
     name = "vllm"
     fp8_cache = True
@@ -120,7 +121,8 @@ class Vllm(Engine):
 
 
 def compile_variables(root: str | None) -> dict[str, str]:
-    """Folders of what vLLM and its libraries compile, all below `root`; without one, where the libraries look."""
+    """Folders of what vLLM and its libraries compile, all below `root`; without one, where the libraries
+    look."""
     cache = root or f"{CACHE}/vllm"
     beside = root or CACHE
     return {
@@ -193,7 +195,8 @@ def _gpu_args(settings: ServeSettings) -> list[str]:
 
 
 def _connector(settings: ServeSettings) -> dict[str, Any] | None:
-    """Where KV blocks go besides the GPU: to the replicas of the other role, or to LMCache's store in host memory."""
+    """Where KV blocks go besides the GPU: to the replicas of the other role, or to LMCache's store in host
+    memory."""
     if settings.kv_role != "both":
         return {
             "kv_connector": "NixlConnector",

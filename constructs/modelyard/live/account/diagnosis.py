@@ -58,7 +58,8 @@ class Case:
 
 @dataclass(frozen=True)
 class AccountCheck:
-    """A check by name. It may ask for `operations` and nothing else: the policy for `modelyard doctor` is made of them."""
+    """A check by name. It may ask for `operations` and nothing else: the policy for `modelyard doctor` is
+    made of them."""
 
     name: str
     operations: tuple[Operation, ...]

@@ -1,4 +1,5 @@
-"""The Kubernetes version, the cluster where there is one, its add-ons, and the addresses that are left for pods."""
+"""The Kubernetes version, the cluster where there is one, its add-ons, and the addresses that are left for
+pods."""
 
 from __future__ import annotations
 

@@ -1,4 +1,5 @@
-"""What AWS asks today for the instance types of the catalogue: on demand from the price list, spot from the market."""
+"""What AWS asks today for the instance types of the catalogue: on demand from the price list, spot from the
+market."""
 
 from __future__ import annotations
 
@@ -22,7 +23,8 @@ _LIKE_KARPENTERS_NODES = {
     "tenancy": "Shared",
     "capacitystatus": "Used",
 }
-"""The price list has a product for each operating system, licence, tenancy and reservation of the same type."""
+"""The price list has a product for each operating system, licence, tenancy and reservation of the same
+type."""
 
 
 class NoPrices(Exception):

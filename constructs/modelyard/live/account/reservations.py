@@ -1,4 +1,5 @@
-"""Capacity reservations and Capacity Blocks of the pools: active, of the right type, in the right zone, long enough."""
+"""Capacity reservations and Capacity Blocks of the pools: active, of the right type, in the right zone, long
+enough."""
 
 from __future__ import annotations
 
@@ -102,7 +103,8 @@ def _reservation(ask: Ask, case: Case, pool: str, found: dict[str, dict[str, Any
 
 
 def _block_quota(case: Case, instance: str) -> str:
-    """Ids do not tell blocks from other reservations, so the plan counts blocks where the file states their quota."""
+    """Ids do not tell blocks from other reservations, so the plan counts blocks where the file states their
+    quota."""
     quota = yaml_table("capacity_blocks.yaml")["quotas"].get(instance.partition(".")[0])
     if quota is None or quota["code"] in case.environment.quotas:
         return ""

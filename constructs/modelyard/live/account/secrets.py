@@ -1,7 +1,7 @@
 """Secrets by logical name: whether they are there and hold a value, and a way to put one in.
 
-A value goes from standard input, a prompt or a file straight into Secrets Manager. It is never read back, and stands in
-no message, no exception and no log.
+A value goes from standard input, a prompt or a file straight into Secrets Manager. It is never read back, and
+stands in no message, no exception and no log.
 """
 
 from __future__ import annotations
@@ -69,7 +69,8 @@ def stored_secret(ask: Ask, name: str) -> StoredSecret | None:
 
 
 def judged(environment: Environment, env: str, logical: str, found: StoredSecret | None) -> Diagnosis:
-    """Whether the cluster can read the secret that `logical` stands for; `env` is what commands call the environment."""
+    """Whether the cluster can read the secret that `logical` stands for; `env` is what commands call the
+    environment."""
     name = environment.secrets[logical]
     command = f"modelyard secrets set {logical} --env {env}"
     if found is None:
@@ -114,7 +115,8 @@ def rotatable(logical: str, environment: Environment, catalogue: Catalogue) -> b
 
 
 def kind_of(logical: str, environment: Environment, catalogue: Catalogue) -> SecretKind:
-    """What the value is for. Only keys that clients send are made by us; everything else is somebody else's."""
+    """What the value is for. Only keys that clients send are made by us; everything else is somebody
+    else's."""
     gateways = (environment.gateways.internal, environment.gateways.public)
     if any(gateway and gateway.certificate == logical for gateway in gateways):
         return "certificate"
@@ -179,7 +181,8 @@ def new_key(kind: SecretKind) -> str:
 
 
 def store(account: Account, name: str, value: str, *, create: bool = False) -> str:
-    """Make `value` the current one of secret `name`, and return its version; the one before stays as AWSPREVIOUS."""
+    """Make `value` the current one of secret `name`, and return its version; the one before stays as
+    AWSPREVIOUS."""
     with _no_debug_logs():
         if create:
             answer = account.ask(_CREATE, Name=name, SecretString=value)

@@ -1,4 +1,5 @@
-"""What has to be in the account before the stacks: CDK's bootstrap, and a model cache of your own where one is named."""
+"""What has to be in the account before the stacks: CDK's bootstrap, and a model cache of your own where one
+is named."""
 
 from __future__ import annotations
 
@@ -36,7 +37,10 @@ def _judge_cache(ask: Ask, case: Case) -> Iterator[Diagnosis]:
     if cache.file_system_id is None or cache.access_point_id is None:
         return
     name, region = cache.file_system_id, case.environment.region
-    mend = f"in {case.file}: cache: {{fileSystemId: fs-…, accessPointId: fsap-…}}; `aws efs describe-access-points --region {region}` lists them"
+    mend = (
+        f"in {case.file}: cache: {{fileSystemId: fs-…, accessPointId: fsap-…}}; "
+        f"`aws efs describe-access-points --region {region}` lists them"
+    )
     try:
         (file_system,) = ask(_FILE_SYSTEMS, FileSystemId=name)["FileSystems"]
     except Refusal as refused:

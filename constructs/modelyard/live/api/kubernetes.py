@@ -115,8 +115,8 @@ class LiveCluster:
 def open_cluster(environment: Environment, context: str | None = None) -> LiveCluster:
     """The environment's cluster, by its entry in the kubeconfig.
 
-    Default of `context`: the one whose cluster bears the ARN, as `aws eks update-kubeconfig` writes it. The current
-    context counts for nothing: it may be of any cluster, and this is about deleting.
+    Default of `context`: the one whose cluster bears the ARN, as `aws eks update-kubeconfig` writes it. The
+    current context counts for nothing: it may be of any cluster, and this is about deleting.
 
     Raises:
         ModuleNotFoundError: lightkube is not installed.
@@ -142,7 +142,8 @@ def named(items: list[Item], most: int = 3) -> str:
 def _in_words(doing: str, *, absent_is_fine: bool = False) -> Iterator[None]:
     """Turn a refusal or a missing answer into words.
 
-    404 is of an object that went, or of a kind that the cluster does not have: then the answer is not even JSON.
+    404 is of an object that went, or of a kind that the cluster does not have: then the answer is not even
+    JSON.
     """
     import httpx2
     import msgspec

@@ -1,7 +1,8 @@
 """The order in which a cluster is emptied: each step while the controllers that it needs are still there.
 
-A stack that is destroyed earlier takes the controller away from under its nodes: finalizers never clear, instances and
-their interfaces stay, and the VPC cannot be deleted (karpenter-provider-aws #1134, #6870; aws-cdk #12130).
+A stack that is destroyed earlier takes the controller away from under its nodes: finalizers never clear,
+instances and their interfaces stay, and the VPC cannot be deleted (karpenter-provider-aws #1134, #6870;
+aws-cdk #12130).
 """
 
 from __future__ import annotations
@@ -39,7 +40,8 @@ _SUSPENDED: Final[Mapping[Kind, Mapping[str, Any]]] = {
     APPLICATION: {"spec": {"syncPolicy": {"automated": None}}},
 }
 _KARPENTER: Final = {"karpenter", "karpenter-crd"}
-# The class that EKS Auto Mode keeps by itself, like its pools; they go with the cluster, and come back when deleted.
+# The class that EKS Auto Mode keeps by itself, like its pools; they go with the cluster, and come back when
+# deleted.
 _AUTO_CLASS: Final = "default"
 
 
@@ -54,7 +56,8 @@ class DrainStep:
     namespace: str = "*"
     within_s: float = 600
     costly: bool = False
-    """Whether what is left of it makes it wrong to destroy the stacks: it would stay behind, and cost money."""
+    """Whether what is left of it makes it wrong to destroy the stacks: it would stay behind, and cost
+    money."""
     leaves: Callable[[Item], bool] = lambda item: False
 
     def left(self, cluster: LiveCluster) -> list[Item]:

@@ -74,7 +74,8 @@ def delete(account: Account, leftover: Leftover) -> None:
 def _is_of(tags: Mapping[str, str], cluster: str) -> bool:
     """Whether Karpenter, the VPC CNI or a controller of load balancers or volumes made it for the cluster.
 
-    Filters of the API have asked for that already, where there are any; nothing is deleted on their word alone.
+    Filters of the API have asked for that already, where there are any; nothing is deleted on their word
+    alone.
     """
     marks = {
         "eks:eks-cluster-name": cluster,

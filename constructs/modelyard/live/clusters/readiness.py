@@ -1,4 +1,5 @@
-"""What EKS says of a cluster before an upgrade: its version, add-ons, insights, and images of the next minor."""
+"""What EKS says of a cluster before an upgrade: its version, add-ons, insights, and images of the next
+minor."""
 
 from __future__ import annotations
 

@@ -70,9 +70,11 @@ def obstacles(environment: Environment, current: str, target: str) -> Iterator[O
 def upgrade_steps(
     environment: Environment, current: str, target: str, installed: Mapping[str, str] | None = None
 ) -> tuple[UpgradeStep, ...]:
-    """The steps in their order: one deploy does all but the nodes that Karpenter or EKS Auto Mode replace afterwards.
+    """The steps in their order: one deploy does all but the nodes that Karpenter or EKS Auto Mode replace
+    afterwards.
 
-    `installed`: add-ons with their versions, where EKS has said them; else those that a deploy of `current` brings.
+    `installed`: add-ons with their versions, where EKS has said them; else those that a deploy of `current`
+    brings.
     """
     auto = environment.cluster.auto_mode
     steps = [

@@ -14,15 +14,16 @@ from modelyard.live.parameters import handed_over
 from modelyard.writing import MARKER, NOTHING, Ownership
 
 HOLD: Final = ".sourceignore"
-"""A key in the bucket that Flux' source-controller reads before all others (its documentation of Buckets, "Excluding
-files"): as long as a publication lasts, it ignores everything."""
+"""A key in the bucket that Flux' source-controller reads before all others (its documentation of Buckets,
+"Excluding files"): as long as a publication lasts, it ignores everything."""
 
 _INDEX = "kustomization.yaml"
 
 
 @dataclass(frozen=True)
 class BucketListing:
-    """Keys of the bucket with their tags, without the hold. `held`: a publication has begun and has not ended."""
+    """Keys of the bucket with their tags, without the hold. `held`: a publication has begun and has not
+    ended."""
 
     bucket: str
     tags: Mapping[str, str]
@@ -48,7 +49,8 @@ class Changes:
     interrupted: bool = False
     """Whether an earlier publication did not end."""
     delivered: Ownership | None = None
-    """What the deliveries before have written; None where the bucket has no list of it, or one that cannot be read."""
+    """What the deliveries before have written; None where the bucket has no list of it, or one that cannot be
+    read."""
 
     @property
     def uploads(self) -> tuple[str, ...]:

@@ -1,7 +1,8 @@
 """The rendered tree to the bucket that Flux reads, without a deploy.
 
-S3 replaces one object at a time, so a publication holds Flux first: while the bucket has a `.sourceignore` that ignores
-everything, Flux finds none of its folders, applies nothing and deletes nothing. It goes on when the publication is whole.
+S3 replaces one object at a time, so a publication holds Flux first: while the bucket has a `.sourceignore`
+that ignores everything, Flux finds none of its folders, applies nothing and deletes nothing. It goes on when
+the publication is whole.
 """
 
 from __future__ import annotations
@@ -53,7 +54,8 @@ def publish(
     # Again: until the hold was ours, somebody else may have published.
     changes = compare(account.ask, listed(account.ask, bucket), tree)
     _refuse(changes)
-    # Until the end the list names the former files as well as the new ones: whatever is left over will be known as ours.
+    # Until the end the list names the former files as well as the new ones: whatever is left over will be
+    # known as ours.
     coming = Ownership.from_json(tree[MARKER]) if MARKER in tree else NOTHING
     before = changes.delivered or NOTHING
     both = Ownership({**before.files, **coming.files})

@@ -1,4 +1,5 @@
-"""Does an environment stand as it was deployed? Everything that can be seen without reaching into a private cluster."""
+"""Does an environment stand as it was deployed? Everything that can be seen without reaching into a private
+cluster."""
 
 from __future__ import annotations
 
@@ -27,10 +28,11 @@ _CHANGING: Final = {"CREATING", "UPDATING"}
 
 @dataclass(frozen=True)
 class Observation:
-    """What one check saw. `problems` is empty where nothing is known to be wrong; `seen` says what was looked at.
+    """What one check saw. `problems` is empty where nothing is known to be wrong; `seen` says what was looked
+    at.
 
-    `transient`: the problems may pass by themselves. `pending`: what nobody can say yet. `look`: commands that say more of
-    the problems.
+    `transient`: the problems may pass by themselves. `pending`: what nobody can say yet. `look`: commands
+    that say more of the problems.
     """
 
     check: CheckName
@@ -60,7 +62,8 @@ class Observation:
 
 
 def verify(account: Account, settings: Environment, tree: Path) -> list[Observation]:
-    """Every check that applies, all in one run; where there is no cluster the checks of what is in it are left out."""
+    """Every check that applies, all in one run; where there is no cluster the checks of what is in it are
+    left out."""
     deployed = {stack.name: stack for stack in environment_stacks(account.ask, settings.name)}
     standing = described_cluster(account.ask, settings.cluster_name)
     seen = [_stacks(deployed, settings), _cluster(standing, settings)]

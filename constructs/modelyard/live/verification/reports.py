@@ -28,7 +28,8 @@ class UnreadableTree(Exception):
 
 @dataclass(frozen=True)
 class CheckJob:
-    """A Job of the rendered tree that asks a model; Kubernetes gives it up after `attempts` pods that failed."""
+    """A Job of the rendered tree that asks a model; Kubernetes gives it up after `attempts` pods that
+    failed."""
 
     model: str
     name: str
@@ -114,7 +115,8 @@ def job_reports(
 
 
 def job_outcome(job: CheckJob, reports: Sequence[Report]) -> JobOutcome:
-    """One attempt that passed is enough, as it is for Kubernetes; a failure counts when no attempt is left."""
+    """One attempt that passed is enough, as it is for Kubernetes; a failure counts when no attempt is
+    left."""
     if any(report["passed"] for report in reports):
         return JobOutcome(job, "answered")
     if not reports:

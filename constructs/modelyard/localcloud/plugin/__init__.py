@@ -6,8 +6,8 @@ either in its table, in ours, or it fails the stack. Ours:
     AWS::EC2::EIP, NatGateway, FlowLog           the APIs exist, the CloudFormation types do not
     AWS::EC2::SecurityGroupIngress and Egress    the same; CDK writes them for every connection of two groups
     AWS::EKS::Addon, AccessEntry, PodIdentityAssociation    the same
-    Custom::CDKBucketDeployment                  its Lambda needs the aws executable at /opt/awscli, so the plugin
-                                                 does the work: unzip, replace markers, upload, prune
+    Custom::CDKBucketDeployment                  its Lambda needs the aws executable at /opt/awscli, so the
+                                                 plugin does the work: unzip, replace markers, upload, prune
     AWS::Budgets::Budget, AWS::S3Files::*        the APIs exist
     Custom::AWSCDK-EKS-HelmChart, AWS::EKS::Capability    recorded; there is no Kubernetes API
     AWS::APS::Workspace, Grafana, CE, FSx        recorded; there is no such service

@@ -147,7 +147,8 @@ class BucketDeployment(ResourceType):
 
     @staticmethod
     def _owned(aws: Aws, properties: Properties) -> bool:
-        """A replacement under another id still serves this prefix: CDK marks that with a tag of the bucket."""
+        """A replacement under another id still serves this prefix: CDK marks that with a tag of the
+        bucket."""
         s3 = aws.client("s3")
         prefix = prefix_of(properties).rstrip("/")
         tag = f"{_OWNER_TAG}:{prefix}" if prefix else _OWNER_TAG

@@ -10,7 +10,8 @@ from modelyard.localcloud.plugin.resource_type import Aws, CompletedType, Proper
 
 
 def require_role(aws: Aws, arn: str, message: str) -> None:
-    """EKS refuses a role that does not exist; MiniStack does not look. Other accounts cannot be looked into."""
+    """EKS refuses a role that does not exist; MiniStack does not look. Other accounts cannot be looked
+    into."""
     account, _, resource = arn.partition("::")[2].partition(":")
     if account == aws.account and resource.startswith("role/"):
         iam = aws.client("iam")

@@ -1,4 +1,5 @@
-"""The Helm release of an EKS cluster: recorded, because there is no Kubernetes API behind the emulated cluster."""
+"""The Helm release of an EKS cluster: recorded, because there is no Kubernetes API behind the emulated
+cluster."""
 
 from __future__ import annotations
 

@@ -171,4 +171,5 @@ TYPES: tuple[ResourceType, ...] = (
     Capability(),
     VpcCidrBlock(),
 )
-"""Of these CloudFormation is told that they exist; boto3 finds none of them, and the closing table says so."""
+"""Of these CloudFormation is told that they exist; boto3 finds none of them, and the closing table says
+so."""

@@ -1,7 +1,7 @@
 """Jobs that ask a served model, as its clients would: the smoke test, and load that measures it.
 
-A Job cannot be changed, so its name carries a hash of what it does and of the server that it asks: another server is
-another Job, and so another verdict.
+A Job cannot be changed, so its name carries a hash of what it does and of the server that it asks: another
+server is another Job, and so another verdict.
 """
 
 from __future__ import annotations
@@ -216,8 +216,8 @@ def program_name(kind: str, sources: Mapping[str, str]) -> str:
 
 
 def _handling(environment: Environment) -> dict[str, str]:
-    """Argo CD runs it after each synchronisation, which is successful only then. Flux makes it anew where its bucket
-    is another one, which it could not change."""
+    """Argo CD runs it after each synchronisation, which is successful only then. Flux makes it anew where its
+    bucket is another one, which it could not change."""
     if environment.delivery == "flux":
         return {"kustomize.toolkit.fluxcd.io/force": "enabled"}
     if environment.delivery != "argocd":

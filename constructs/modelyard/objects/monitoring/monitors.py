@@ -1,4 +1,5 @@
-"""What watches models and the platform: rules, dashboards, and the monitors of everybody whom the queries ask."""
+"""What watches models and the platform: rules, dashboards, and the monitors of everybody whom the queries
+ask."""
 
 from __future__ import annotations
 

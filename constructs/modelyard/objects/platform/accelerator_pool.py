@@ -27,8 +27,8 @@ _NO_DRIFT = {"nodes": "0", "reasons": ["Drifted"], "schedule": "0 4 * * *", "dur
 
 
 def accelerator_pool(*, name: str, pool: Pool, environment: Environment) -> Iterator[Manifest]:
-    """Nodes for one accelerator: only the instance types that the plan knows, tainted, and never consolidated while
-    a model runs on them."""
+    """Nodes for one accelerator: only the instance types that the plan knows, tainted, and never consolidated
+    while a model runs on them."""
     types = launchable(pool, environment.region)
     yield node_class(
         name=name,
@@ -55,7 +55,8 @@ def accelerator_pool(*, name: str, pool: Pool, environment: Environment) -> Iter
 
 
 def price_overlays(environment: Environment, prices: Prices) -> Iterator[Manifest]:
-    """What pools say a type costs on demand, for types that Karpenter would never launch for want of a price."""
+    """What pools say a type costs on demand, for types that Karpenter would never launch for want of a
+    price."""
     for instance_type, price in sorted(stated_prices(environment, prices).items()):
         name = f"price-{instance_type.replace('.', '-')}"
         yield manifest(
@@ -80,10 +81,12 @@ def stated_prices(environment: Environment, prices: Prices) -> dict[str, float]:
 
 
 def _efa_interfaces(types: list[InstanceType]) -> list[dict[str, Any]]:
-    """One interface with an address, and an EFA device without one on every network card: addresses stay for pods.
+    """One interface with an address, and an EFA device without one on every network card: addresses stay for
+    pods.
 
-    Without this Karpenter attaches every interface with addresses of its own (Karpenter, EC2NodeClass networkInterfaces;
-    hardware/data/fabric.yaml has the devices). A pool of several families takes the highest device that one of them uses.
+    Without this Karpenter attaches every interface with addresses of its own (Karpenter, EC2NodeClass
+    networkInterfaces; hardware/data/fabric.yaml has the devices). A pool of several families takes the
+    highest device that one of them uses.
     """
     cards = min((t.efa_interfaces for t in types if t.efa_interfaces), default=0)
     first_card = max((t.efa_devices.first_card for t in types), default=0)

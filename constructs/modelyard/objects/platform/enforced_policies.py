@@ -9,7 +9,8 @@ from modelyard.objects.manifest import Manifest, manifest
 
 
 def enforced_network_policies() -> Iterator[Manifest]:
-    """The ConfigMap that starts EKS' network policy controller; node classes do the rest with `networkPolicy`.
+    """The ConfigMap that starts EKS' network policy controller; node classes do the rest with
+    `networkPolicy`.
 
     Auto Mode has no add-on `vpc-cni` that could be told (EKS user guide, auto-net-pol).
     """

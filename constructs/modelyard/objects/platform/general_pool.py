@@ -18,7 +18,8 @@ from modelyard.spec import Environment
 
 NAME = "general"
 _VOLUME_GIB = 60
-# With addresses in blocks, interfaces no longer bound the pods of a node: what AWS advises for nodes below 30 vCPU.
+# With addresses in blocks, interfaces no longer bound the pods of a node: what AWS advises for nodes below 30
+# vCPU.
 _PODS_WITH_PREFIXES = 110
 
 

@@ -18,10 +18,11 @@ _PATH = "/models"
 
 
 def lustre_owner(cache: Cache) -> Iterator[Manifest]:
-    """A Job that runs as root once, in a namespace of its own at Pod Security level `baseline`, with one capability.
+    """A Job that runs as root once, in a namespace of its own at Pod Security level `baseline`, with one
+    capability.
 
-    An access point decides who owns what on EFS and S3 Files. Lustre has none, its driver changes no owner of a shared
-    volume, and root owns a new file system: nobody else could write the first file.
+    An access point decides who owns what on EFS and S3 Files. Lustre has none, its driver changes no owner of
+    a shared volume, and root owns a new file system: nobody else could write the first file.
     """
     labels = {**platform_labels(_NAME), "app.kubernetes.io/name": _NAME}
     yield manifest(

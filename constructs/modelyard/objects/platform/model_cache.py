@@ -20,7 +20,8 @@ def shared_model_cache(
     namespace: str,
     cache: Cache,
 ) -> Iterator[Manifest]:
-    """StorageClass, PersistentVolume and claim `model-cache`, readable and writable from every zone at once."""
+    """StorageClass, PersistentVolume and claim `model-cache`, readable and writable from every zone at
+    once."""
     labels = platform_labels("model-cache")
     yield manifest(
         api_version="storage.k8s.io/v1",
@@ -90,8 +91,8 @@ def static_volume(
 
 
 def volume_source(cache: Cache) -> tuple[dict[str, Any], list[str]]:
-    """The CSI source of the cache's PersistentVolume, and its mount options. What exists only after the deploy stands
-    as `${NAME}`, which Flux fills in."""
+    """The CSI source of the cache's PersistentVolume, and its mount options. What exists only after the
+    deploy stands as `${NAME}`, which Flux fills in."""
 
     def value(key: str) -> str:
         return "${" + cache_variable(cache.file_system, key) + "}"

@@ -1,4 +1,5 @@
-"""What every launched node has in common, as Karpenter's EC2NodeClass or as the NodeClass of EKS Auto Mode."""
+"""What every launched node has in common, as Karpenter's EC2NodeClass or as the NodeClass of EKS Auto
+Mode."""
 
 from __future__ import annotations
 
@@ -13,7 +14,8 @@ from modelyard.planning.identity import ENVIRONMENT_TAG, POD_SUBNETS_TAG
 from modelyard.spec import Environment
 
 _VOLUME = {"volumeType": "gp3", "encrypted": True, "deleteOnTermination": True}
-# gp3's maximum: images of ten gigabytes unpack as fast as the volume writes, and the node is paid for meanwhile.
+# gp3's maximum: images of ten gigabytes unpack as fast as the volume writes, and the node is paid for
+# meanwhile.
 _FASTEST: Final = {"iops": 16000, "throughput": 1000}
 
 _NODEADM_PULL = """\
@@ -36,8 +38,8 @@ pull-mode = "parallel-pull-unpack"
 class NodeClass:
     """Settings of a node class.
 
-    Auto Mode brings its own images, pulls layers in parallel and uses local disks by itself, so `ami`, `local_disks`
-    and `pods` say nothing there.
+    Auto Mode brings its own images, pulls layers in parallel and uses local disks by itself, so `ami`,
+    `local_disks` and `pods` say nothing there.
     """
 
     ami: str
@@ -90,8 +92,9 @@ def one_of(key: str, values: list[str]) -> dict[str, Any]:
 def lifetime(environment: Environment, *, serves: bool) -> dict[str, str]:
     """When nodes of a pool end, in the words of a NodePool's template. `serves`: models run there.
 
-    Expiry asks neither budgets nor do-not-disrupt: it would end loaded models. EKS Auto Mode insists on it: 21 days are the
-    most, with the time that a drain may take (EKS user guide, automode; AWS builders.flash, 2025-04).
+    Expiry asks neither budgets nor do-not-disrupt: it would end loaded models. EKS Auto Mode insists on it:
+    21 days are the most, with the time that a drain may take (EKS user guide, automode; AWS builders.flash,
+    2025-04).
     """
     if environment.cluster.auto_mode:
         return {"expireAfter": "480h", "terminationGracePeriod": "24h"}

@@ -1,4 +1,5 @@
-"""Priorities of models' pods; a team with a share of the accelerators has classes of its own, by which it is counted."""
+"""Priorities of models' pods; a team with a share of the accelerators has classes of its own, by which it is
+counted."""
 
 from __future__ import annotations
 
@@ -28,7 +29,8 @@ def priority_names(team: str | None = None) -> tuple[str, str]:
 
 
 def model_priorities(team: str | None = None) -> Iterator[Manifest]:
-    """The two PriorityClasses of models; with `team` another two of the same values, which tell its pods from others'."""
+    """The two PriorityClasses of models; with `team` another two of the same values, which tell its pods from
+    others'."""
     of_team = f" of team {team}" if team else ""
     served, batch = priority_names(team)
     for name, value, policy, what in (

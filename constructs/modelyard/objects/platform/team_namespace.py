@@ -17,7 +17,8 @@ def team_namespace(
     pools: Iterable[str],  # accelerators that the environment's pools have
     granted: Mapping[str, int],  # accelerator to how many
 ) -> Iterator[Manifest]:
-    """Namespace at Pod Security level `restricted` whose pods hold no accelerator that the environment does not grant.
+    """Namespace at Pod Security level `restricted` whose pods hold no accelerator that the environment does
+    not grant.
 
     Who may enter it is an access entry of the cluster, not an object here.
     """

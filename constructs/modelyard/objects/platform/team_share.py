@@ -19,11 +19,13 @@ def team_share(
     granted: Mapping[str, int],  # accelerator to how many
     rollouts: Mapping[str, int],  # accelerator to how many more while replicas are replaced
 ) -> Iterator[Manifest]:
-    """PriorityClasses of a team's models, and a ResourceQuota in the models' namespace that counts their pods alone.
+    """PriorityClasses of a team's models, and a ResourceQuota in the models' namespace that counts their pods
+    alone.
 
-    A quota has no other way to tell pods of one namespace apart. The documentation lists CPU, memory and pods for the scope
-    PriorityClass; the API server refuses it only for other *standard* resources, and its evaluator counts extended ones
-    (`validateScopedResourceSelectorRequirement` and `isExtendedResourceNameForQuota` in Kubernetes' source).
+    A quota has no other way to tell pods of one namespace apart. The documentation lists CPU, memory and pods
+    for the scope PriorityClass; the API server refuses it only for other *standard* resources, and its
+    evaluator counts extended ones (`validateScopedResourceSelectorRequirement` and
+    `isExtendedResourceNameForQuota` in Kubernetes' source).
     """
     yield from model_priorities(team)
     # Without the room of a rollout its new replica would wait for an old one, which waits for the new.
@@ -50,7 +52,8 @@ def team_share(
 
 
 def hard_accelerators(pools: Iterable[str], *counts: Mapping[str, int]) -> dict[str, str]:
-    """`spec.hard` of a ResourceQuota: the sums of `counts` by accelerator, and none of what else `pools` have.
+    """`spec.hard` of a ResourceQuota: the sums of `counts` by accelerator, and none of what else `pools`
+    have.
 
     A quota counts resources, and all GPUs are one resource, whatever their kind.
     """

@@ -1,4 +1,5 @@
-"""Pods and their parts: hardened unless a part says otherwise, for servers, routers, proxies and jobs alike."""
+"""Pods and their parts: hardened unless a part says otherwise, for servers, routers, proxies and jobs
+alike."""
 
 from __future__ import annotations
 
@@ -78,8 +79,8 @@ def variables(
     secrets: Mapping[str, str] | None = None,
     fields: Mapping[str, str] | None = None,
 ) -> list[Manifest]:
-    """Environment variables in a stable order: fixed ones by name, then `fields` (variable to field of the pod), then
-    `secrets` (variable to Secret, whose key is `value`)."""
+    """Environment variables in a stable order: fixed ones by name, then `fields` (variable to field of the
+    pod), then `secrets` (variable to Secret, whose key is `value`)."""
     return [
         *({"name": name, "value": value} for name, value in sorted(fixed.items())),
         *(
@@ -119,7 +120,8 @@ def config_map(name: str, map_name: str, items: Sequence[Manifest] | None = None
 
 
 def spread(key: str, labels: Mapping[str, str], **fields: Any) -> Manifest:
-    """A topology spread constraint: pods with `labels` over the values of node label `key`, but rather together than waiting."""
+    """A topology spread constraint: pods with `labels` over the values of node label `key`, but rather
+    together than waiting."""
     return {
         "maxSkew": 1,
         "topologyKey": key,

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
-# The user `vllm` of the vLLM image; Python's getpwuid fails for an id without an entry. The EFS access point enforces
-# the same number, so what the fetch job writes the server can read.
+# The user `vllm` of the vLLM image; Python's getpwuid fails for an id without an entry. The EFS access point
+# enforces the same number, so what the fetch job writes the server can read.
 UID = 2000
 
 

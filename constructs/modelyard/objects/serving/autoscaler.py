@@ -18,7 +18,8 @@ _PERIOD_MOST = 1800
 
 
 def scaled_object(plan: ModelPlan, environment: Environment) -> Manifest:
-    """A KEDA ScaledObject over vLLM's own metrics; GPU utilisation says nothing about load, one request fills it."""
+    """A KEDA ScaledObject over vLLM's own metrics; GPU utilisation says nothing about load, one request fills
+    it."""
     replicas = plan.model.replicas
     version, kind = workload_kind(plan)
     quiet = max(_SCALE_DOWN_LEAST, plan.startup.budget, plan.model.scaling.scale_down_after)
@@ -54,7 +55,8 @@ def scaled_object(plan: ModelPlan, environment: Environment) -> Manifest:
     )
 
 
-# Requests in this time keep a model that scales to zero awake; a replica more is up to the model's own metrics.
+# Requests in this time keep a model that scales to zero awake; a replica more is up to the model's own
+# metrics.
 _ASKED_WITHIN = "5m"
 _NEVER_MORE_THAN_ONE = 1_000_000
 

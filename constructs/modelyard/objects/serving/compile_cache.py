@@ -1,7 +1,7 @@
 """Compiled kernels and graphs, kept in the shared cache: the second replica does not compile again.
 
-What may be reused is what was made by the same image for the same weights, accelerator and settings; the folder's name is
-a hash of these, so nothing is ever mixed or has to be deleted before an upgrade.
+What may be reused is what was made by the same image for the same weights, accelerator and settings; the
+folder's name is a hash of these, so nothing is ever mixed or has to be deleted before an upgrade.
 """
 
 from __future__ import annotations
@@ -14,7 +14,8 @@ COMPILE_PATH = "/compile"
 
 
 def compile_key(plan: ModelPlan, settings: ServeSettings) -> str:
-    """The same for every replica of one version of a server, another when anything that is compiled changes."""
+    """The same for every replica of one version of a server, another when anything that is compiled
+    changes."""
     weights = plan.model.model
     return digest(
         {
@@ -27,7 +28,8 @@ def compile_key(plan: ModelPlan, settings: ServeSettings) -> str:
 
 
 def compile_cache(plan: ModelPlan, settings: ServeSettings) -> dict[str, str]:
-    """Variables that name the folders; nothing where an engine compiles nothing or there is no shared cache."""
+    """Variables that name the folders; nothing where an engine compiles nothing or there is no shared
+    cache."""
     served_by = engine(plan.serving.release.engine)
     if not served_by.shares_compiled or plan.model.cache_strategy == "s3-stream":
         return {}

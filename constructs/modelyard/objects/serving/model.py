@@ -30,9 +30,10 @@ from modelyard.spec import Environment
 def model_server(plan: ModelPlan, environment: Environment) -> Iterator[Manifest]:
     """The objects of one model in one environment.
 
-    ServiceAccount, Deployment or LeaderWorkerSet, Service, NetworkPolicy and PodDisruptionBudget; a ServiceMonitor where
-    the environment monitors, a ScaledObject where replicas have a range, a router where prefill and decode are apart.
-    Clients call `http://MODEL.NAMESPACE/v1`. A batch model is a Job or a CronJob instead.
+    ServiceAccount, Deployment or LeaderWorkerSet, Service, NetworkPolicy and PodDisruptionBudget; a
+    ServiceMonitor where the environment monitors, a ScaledObject where replicas have a range, a router where
+    prefill and decode are apart. Clients call `http://MODEL.NAMESPACE/v1`. A batch model is a Job or a
+    CronJob instead.
     """
     common = _common(plan, environment)
     yield manifest(api_version="v1", kind="ServiceAccount", automountServiceAccountToken=False, **common)

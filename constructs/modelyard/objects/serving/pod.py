@@ -43,7 +43,8 @@ from modelyard.objects.serving.weights import (
 from modelyard.objects.traffic.router import routing_sidecar
 from modelyard.planning import ModelPlan
 
-# Everything that engine and libraries write on first use goes to the pod's own volumes: the root is read-only.
+# Everything that engine and libraries write on first use goes to the pod's own volumes: the root is
+# read-only.
 _WRITABLE = {
     "HF_HOME": f"{CACHE}/huggingface",
     "HOME": HOME,
@@ -122,7 +123,8 @@ def server_image(plan: ModelPlan) -> str:
 def server_variables(
     plan: ModelPlan, settings: ServeSettings, cache: Mapping[str, str]
 ) -> list[dict[str, Any]]:
-    """Environment of every container that runs the engine; values are the same in all replicas, but for addresses."""
+    """Environment of every container that runs the engine; values are the same in all replicas, but for
+    addresses."""
     release = plan.serving.release
     fixed = {
         **_WRITABLE,
@@ -268,7 +270,8 @@ def repository_key(path: str) -> str:
 
 
 def _on_instance_types(plan: ModelPlan) -> dict[str, Any]:
-    """Only the types that the plan checked: one replica never buys a node with more accelerators than it needs."""
+    """Only the types that the plan checked: one replica never buys a node with more accelerators than it
+    needs."""
     types = sorted(instance.name for instance in plan.placement.instance_types)
     expression = {"key": "node.kubernetes.io/instance-type", "operator": "In", "values": types}
     terms = {"nodeSelectorTerms": [{"matchExpressions": [expression]}]}
@@ -276,7 +279,8 @@ def _on_instance_types(plan: ModelPlan) -> dict[str, Any]:
 
 
 def _over_zones(model: str, *, together: bool) -> list[dict[str, Any]]:
-    """Spread, but rather start in one zone than wait for capacity in another. A group's leader has no template hash."""
+    """Spread, but rather start in one zone than wait for capacity in another. A group's leader has no
+    template hash."""
     of_version = {"matchLabelKeys": ["pod-template-hash"]} if together else {}
     return [
         spread(key, selector_labels(model), **of_version)

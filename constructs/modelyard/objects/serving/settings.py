@@ -11,13 +11,14 @@ from modelyard.objects.serving.weights import LOCAL_PATH, weights_path
 from modelyard.planning import ModelPlan
 from modelyard.spec.weights import SpeculativeDecoding
 
-# The share of memory for weights and cache, where an engine takes that instead of all of it: never the last percents.
+# The share of memory for weights and cache, where an engine takes that instead of all of it: never the last
+# percents.
 _MOST_STATIC = 0.92
 
 
 def serve_settings(plan: ModelPlan, otlp_endpoint: str | None = None) -> ServeSettings:
-    """Settings of every server of `plan`, or of its leaders where a replica has several pods; `otlp_endpoint` is where
-    the environment collects traces."""
+    """Settings of every server of `plan`, or of its leaders where a replica has several pods; `otlp_endpoint`
+    is where the environment collects traces."""
     model, serving, ledger = plan.model, plan.serving, plan.serving.ledger
     offload = model.features.kv_offload
     split = serving.topology.split

@@ -1,4 +1,5 @@
-"""Weights in the shared cache: one fetch per model and revision, a marker when it is whole, read-only servers."""
+"""Weights in the shared cache: one fetch per model and revision, a marker when it is whole, read-only
+servers."""
 
 from __future__ import annotations
 
@@ -21,8 +22,9 @@ FETCH = "weights-fetch"
 
 _HUB = "huggingface_hub==2.4.0"
 
-# Runs in the fetch job. A partial folder keeps what was downloaded, so a restart resumes; the rename makes a whole
-# folder appear at once, after sizes and checksums were compared. No `${}`: Flux would take it for a variable of its own.
+# Runs in the fetch job. A partial folder keeps what was downloaded, so a restart resumes; the rename makes a
+# whole folder appear at once, after sizes and checksums were compared. No `${}`: Flux would take it for a
+# variable of its own.
 FETCH_SCRIPT = """\
 import hashlib, os, pathlib, shutil, subprocess, sys, time
 target = pathlib.Path(os.environ["TARGET"])
@@ -128,7 +130,8 @@ def weights_path(uri: str, revision: str) -> str:
 
 @dataclass(frozen=True)
 class Source:
-    """What a job brings into the cache; `files` are patterns of what is wanted of the repository, none for all of it."""
+    """What a job brings into the cache; `files` are patterns of what is wanted of the repository, none for
+    all of it."""
 
     uri: str
     revision: str
@@ -158,7 +161,8 @@ def gguf_files(file: str | None) -> tuple[str, ...]:
 
 
 def await_container(targets: list[str], image: str) -> Manifest:
-    """An init container that ends when all `targets` are whole; it shares the server's image, which is there anyway."""
+    """An init container that ends when all `targets` are whole; it shares the server's image, which is there
+    anyway."""
     return Container(
         name="await-weights",
         image=image,
@@ -171,7 +175,8 @@ def await_container(targets: list[str], image: str) -> Manifest:
 
 
 def copy_container(targets: list[str], image: str, memory: str) -> Manifest:
-    """An init container that copies `targets` to the node's own disk; the page cache of the copy counts as its memory."""
+    """An init container that copies `targets` to the node's own disk; the page cache of the copy counts as
+    its memory."""
     return Container(
         name="copy-weights",
         image=image,

@@ -1,4 +1,5 @@
-"""One model on one box with Docker Compose: fetch the weights, then serve them, as confined as in the cluster."""
+"""One model on one box with Docker Compose: fetch the weights, then serve them, as confined as in the
+cluster."""
 
 from __future__ import annotations
 

@@ -1,7 +1,7 @@
 """KServe instead of our own workloads: an LLMInferenceService a model, and everything around it as it was.
 
-Fields and labels are those of serving.kserve.io/v1alpha2 as of August 2026 (pkg/apis/serving/v1alpha2). KServe selects its
-pods by `app.kubernetes.io/name`, so ours are told apart by a label of our own.
+Fields and labels are those of serving.kserve.io/v1alpha2 as of August 2026 (pkg/apis/serving/v1alpha2).
+KServe selects its pods by `app.kubernetes.io/name`, so ours are told apart by a label of our own.
 """
 
 from __future__ import annotations
@@ -42,7 +42,8 @@ _BEHIND_SIDECAR = 8001
 def with_kserve(
     plan: Plan, folders: Mapping[str, list[Manifest]]
 ) -> tuple[dict[str, list[Manifest]], list[Finding]]:
-    """`folders` of the Kubernetes tree with LLMInferenceServices for workloads, and which models it leaves out."""
+    """`folders` of the Kubernetes tree with LLMInferenceServices for workloads, and which models it leaves
+    out."""
     plans = {model.name: model for model in plan.models}
     left_out = [
         Finding(
@@ -167,7 +168,8 @@ def _pod(plan: ModelPlan, spec: Manifest) -> Manifest:
     main: Manifest = {**server, "name": "main", "command": server.get("command", list(command))}
     result: dict[str, Any] = {**spec, "containers": [main, *spec["containers"][1:]]}
     if plan.role == "decode":
-        # KServe brings its own routing sidecar, into which these are merged: the pod's own port gets its name.
+        # KServe brings its own routing sidecar, into which these are merged: the pod's own port gets its
+        # name.
         init = [c for c in spec.get("initContainers", []) if c["name"] != "routing-sidecar"]
         sidecar = {
             "name": "llm-d-routing-sidecar",
@@ -207,7 +209,8 @@ def _reselected(item: Manifest, groups: set[str]) -> Manifest:
 
 
 def _let_callers_in(policy: Manifest, plan: ModelPlan, environment: Environment) -> None:
-    """Instead of our router, which is not rendered: whoever calls the model, and so KServe's scheduler beside it."""
+    """Instead of our router, which is not rendered: whoever calls the model, and so KServe's scheduler beside
+    it."""
     ours = {"matchLabels": router_labels(plan)}
     for rule in policy["spec"]["ingress"]:
         if any(peer.get("podSelector") == ours for peer in rule["from"]):

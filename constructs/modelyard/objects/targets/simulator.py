@@ -1,7 +1,9 @@
-"""The rendered tree for a cluster without accelerators: every engine is llm-d's simulator, on a fraction of a CPU.
+"""The rendered tree for a cluster without accelerators: every engine is llm-d's simulator, on a fraction of a
+CPU.
 
-Services, policies, monitors, probes, budgets and scalers stay as they are, so that they can be tried out. What belongs to AWS
-or to accelerators goes: nodes, the shared cache, secrets and what needs them, gateways, downloads, add-ons.
+Services, policies, monitors, probes, budgets and scalers stay as they are, so that they can be tried out.
+What belongs to AWS or to accelerators goes: nodes, the shared cache, secrets and what needs them, gateways,
+downloads, add-ons.
 """
 
 from __future__ import annotations

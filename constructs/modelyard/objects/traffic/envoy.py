@@ -18,7 +18,8 @@ _LONGEST = "86400s"
 
 
 def envoy_config(picker_port: int) -> dict[str, Any]:
-    """Static configuration: one listener for requests, one for the probes, the picker beside it, the replicas by address."""
+    """Static configuration: one listener for requests, one for the probes, the picker beside it, the replicas
+    by address."""
     return {
         "static_resources": {
             "listeners": [_requests(), _ready()],
@@ -64,7 +65,8 @@ def _requests() -> dict[str, Any]:
             },
         },
     }
-    # Clients reach nothing but the API; a replica that one names itself is overwritten by the picker's answer.
+    # Clients reach nothing but the API; a replica that one names itself is overwritten by the picker's
+    # answer.
     route = {"cluster": "replicas", "timeout": _LONGEST, "idle_timeout": _LONGEST}
     host = {"name": "model", "domains": ["*"], "routes": [{"match": {"prefix": "/v1/"}, "route": route}]}
     return _listener(

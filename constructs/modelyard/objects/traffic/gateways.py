@@ -1,4 +1,5 @@
-"""Ways to models from outside the cluster: load balancers with TLS, and routes that reach nothing but the API."""
+"""Ways to models from outside the cluster: load balancers with TLS, and routes that reach nothing but the
+API."""
 
 from __future__ import annotations
 
@@ -21,7 +22,8 @@ _BALANCER = "service.beta.kubernetes.io/aws-load-balancer-"
 
 
 def model_gateways(environment: Environment) -> Iterator[Manifest]:
-    """A Gateway for each way in that the environment has, with its certificate, in a namespace of their own."""
+    """A Gateway for each way in that the environment has, with its certificate, in a namespace of their
+    own."""
     yield manifest(
         api_version="v1",
         kind="Namespace",
@@ -83,8 +85,8 @@ def _gateway(name: str, gateway: Gateway, environment: Environment) -> Iterator[
 def _limited_service(name: str, gateway: Gateway) -> Manifest:
     """Settings of the gateway's Service, which Istio merges in.
 
-    EKS Auto Mode ignores the annotation with the networks that may connect, and reads the field (EKS user guide,
-    auto-configure-nlb; Istio, Gateway API, automated deployment).
+    EKS Auto Mode ignores the annotation with the networks that may connect, and reads the field (EKS user
+    guide, auto-configure-nlb; Istio, Gateway API, automated deployment).
     """
     return manifest(
         api_version="v1",
@@ -109,8 +111,8 @@ def _balancer(name: str, gateway: Gateway) -> dict[str, str]:
 
 
 def route(gateway: str, host: str, *, service: str, port: int) -> dict[str, Any]:
-    """`spec` of an HTTPRoute: `/v1/*` of one host and nothing else. vLLM answers `/invocations` without a key, and has
-    endpoints that change the server; no request times out, since an answer may take long."""
+    """`spec` of an HTTPRoute: `/v1/*` of one host and nothing else. vLLM answers `/invocations` without a
+    key, and has endpoints that change the server; no request times out, since an answer may take long."""
     return {
         "parentRefs": [{"name": gateway, "namespace": GATEWAYS, "sectionName": _LISTENER}],
         "hostnames": [host],

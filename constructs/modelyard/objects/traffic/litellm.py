@@ -34,7 +34,8 @@ _MODES = {"generate": "chat", "embed": "embedding", "rerank": "rerank"}
 
 
 def proxy_config(plans: Sequence[ModelPlan], namespace: str) -> dict[str, Any]:
-    """`config.yaml` of the proxy: every model under its name, at its Service, with its own key if it has one."""
+    """`config.yaml` of the proxy: every model under its name, at its Service, with its own key if it has
+    one."""
     return {
         "model_list": [_entry(plan, namespace) for plan in plans if _answers(plan)],
         "general_settings": {"master_key": "os.environ/LITELLM_MASTER_KEY", "disable_spend_logs": True},

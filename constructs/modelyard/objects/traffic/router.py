@@ -1,7 +1,8 @@
 """Prefill and decode apart: an InferencePool, and a router that picks a replica of each for every request.
 
-Envoy asks the endpoint picker (llm-d's, of Gateway API Inference Extension) where a request goes. The decode replica's
-sidecar has the prompt read by the prefill replica that was picked with it, and passes the rest to its own engine.
+Envoy asks the endpoint picker (llm-d's, of Gateway API Inference Extension) where a request goes. The decode
+replica's sidecar has the prompt read by the prefill replica that was picked with it, and passes the rest to
+its own engine.
 """
 
 from __future__ import annotations
@@ -20,7 +21,8 @@ from modelyard.objects.traffic.envoy import PROXY_PORT, READY_PORT, envoy_config
 from modelyard.planning import ModelPlan
 from modelyard.spec import Environment
 
-# Releases of 2026: llm-d/llm-d-router v0.9.0 (deploy/, config/charts/), envoyproxy/envoy v1.33.2, which its chart pins.
+# Releases of 2026: llm-d/llm-d-router v0.9.0 (deploy/, config/charts/), envoyproxy/envoy v1.33.2, which its
+# chart pins.
 _PICKER = "ghcr.io/llm-d/llm-d-router-endpoint-picker:v0.9.0"
 _SIDECAR = "ghcr.io/llm-d/llm-d-router-disagg-sidecar:v0.9.0"
 _ENVOY = "docker.io/envoyproxy/envoy:distroless-v1.33.2"
@@ -156,8 +158,8 @@ def _access_to_pods(name: str, namespace: str, common: dict[str, Any]) -> Iterat
 
 
 def _picker_config(threshold: int) -> dict[str, Any]:
-    """Replicas that hold a prompt's prefix first, then those with short queues; prompts with fewer than `threshold` tokens
-    that no cache holds go straight to a decode replica."""
+    """Replicas that hold a prompt's prefix first, then those with short queues; prompts with fewer than
+    `threshold` tokens that no cache holds go straight to a decode replica."""
     scorers = [
         {"pluginRef": "max-score-picker"},
         {"pluginRef": "prefix-cache-scorer", "weight": 2},

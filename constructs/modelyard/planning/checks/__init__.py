@@ -1,4 +1,5 @@
-"""Checks of a plan: each is a function of one module here, a module a theme, and one entry of the tuple below.
+"""Checks of a plan: each is a function of one module here, a module a theme, and one entry of the tuple
+below.
 
 Findings are put in order by where they stand in the files, so the order of the entries says nothing.
 """

@@ -31,7 +31,8 @@ def flags(workload: Workload, environment: Environment) -> Iterator[Finding]:
 
 
 def _likely_release(model: Model) -> Release:
-    """The release whose flags a model that cannot run is checked against, so that all problems show in one run."""
+    """The release whose flags a model that cannot run is checked against, so that all problems show in one
+    run."""
     accelerator = accelerator_named(model.accelerator.type)
     found = engine_for(model, accelerator) if accelerator else None
     return found if isinstance(found, Release) else newest_release(USUAL)

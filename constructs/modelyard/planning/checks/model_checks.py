@@ -99,7 +99,8 @@ def open_endpoints(workload: Workload, environment: Environment) -> Iterator[Fin
 
 @each_workload
 def scaling(workload: Workload, environment: Environment) -> Iterator[Finding]:
-    """Targets that are never reached, models that nothing wakes, and schedules that ask for more than there may be."""
+    """Targets that are never reached, models that nothing wakes, and schedules that ask for more than there
+    may be."""
     model, scaling, replicas = workload.model, workload.model.scaling, workload.model.replicas
     if model.autoscaled and scaling.metric == "kv-cache" and scaling.target > _FULL_CACHE:
         yield Finding(

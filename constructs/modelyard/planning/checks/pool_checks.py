@@ -1,4 +1,5 @@
-"""Checks of each pool by itself: what it names, what it can launch, and what it has to say about prices and reservations."""
+"""Checks of each pool by itself: what it names, what it can launch, and what it has to say about prices and
+reservations."""
 
 from __future__ import annotations
 
@@ -14,8 +15,8 @@ from modelyard.planning.placement import launchable, single_offering
 from modelyard.spec.environment import Environment
 from modelyard.spec.pool import Pool
 
-# EC2 begins to take the nodes of a Capacity Block back half an hour before its end, Karpenter drains them ten minutes
-# earlier (Karpenter, capacity blocks; EC2 user guide).
+# EC2 begins to take the nodes of a Capacity Block back half an hour before its end, Karpenter drains them ten
+# minutes earlier (Karpenter, capacity blocks; EC2 user guide).
 _DRAIN_BEFORE_END = timedelta(minutes=40)
 
 

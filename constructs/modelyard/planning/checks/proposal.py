@@ -20,8 +20,8 @@ from modelyard.spec.loading import Catalogue
 class Proposal:
     """All that was decided for an environment, before it is judged.
 
-    `plans` are of the workloads that have a place and everything else; `refusals` say what kept the others with a place
-    from one. `occupied` is every used pool's occupancy.
+    `plans` are of the workloads that have a place and everything else; `refusals` say what kept the others
+    with a place from one. `occupied` is every used pool's occupancy.
     """
 
     catalogue: Catalogue
@@ -43,7 +43,8 @@ Check = Callable[[Proposal], Iterable[Finding]]
 
 
 def each_workload(check: Callable[[Workload, Environment], Iterable[Finding]]) -> Check:
-    """A check of one model, placed or not. Replicas that only read prompts have the same file: it is checked once."""
+    """A check of one model, placed or not. Replicas that only read prompts have the same file: it is checked
+    once."""
 
     @wraps(check)
     def of_all(proposal: Proposal) -> Iterator[Finding]:

@@ -1,4 +1,5 @@
-"""Warnings about plans that run but waste what they pay for: accelerators without work, tokens computed twice."""
+"""Warnings about plans that run but waste what they pay for: accelerators without work, tokens computed
+twice."""
 
 from __future__ import annotations
 
@@ -42,7 +43,8 @@ def _used(planned: ModelPlan) -> int:
 
 
 def preempted_batches(proposal: Proposal) -> Iterator[Finding]:
-    """Batches that were asked for and that the KV cache cannot hold: the engine drops sequences and starts them again."""
+    """Batches that were asked for and that the KV cache cannot hold: the engine drops sequences and starts
+    them again."""
     for planned in proposal.plans:
         wanted, serving = planned.model.engine.max_num_seqs, planned.serving
         if wanted is None:
