@@ -63,12 +63,13 @@ unit: install ## Run the pure tests: seconds
 	@$(RUN) pytest -q tests/unit
 
 .PHONY: check
-check: install ## Format, lint, import rules, types, and what the wheel holds
+check: install ## Format, lint, import rules, types, generated pages, and what the wheel holds
 	@$(RUN) ruff format --check -q .
 	@$(RUN) ruff check -q .
 	@$(RUN) env PYTHONPATH=. lint-imports --no-cache
 	@$(RUN) mypy $(TYPES)
 	@$(RUN) python -m modelyard.findings docs/findings --check
+	@$(RUN) env PYTHONPATH=. python .ci/reference.py --check
 	@rm -rf .tools/wheel && $(UV) build -q --wheel --out-dir .tools/wheel
 	@$(RUN) python .ci/check_wheel.py .tools/wheel
 
