@@ -139,6 +139,19 @@ def test_the_wheel_alone_plans_and_renders_two_files_of_yaml(wheel: Path, tmp_pa
     assert (project / "dist" / "team" / "models" / "qwen" / "deployment-qwen.yaml").is_file()
 
 
+def test_the_embedded_aws_names_the_extra_that_it_needs(wheel: Path, tmp_path: Path) -> None:
+    python = installed(wheel, tmp_path / "venv")
+    done = subprocess.run(
+        [python, "-m", "modelyard.localcloud", "up"],
+        capture_output=True,
+        text=True,
+        check=False,
+        cwd=tmp_path,
+    )
+    assert done.returncode == 1
+    assert "needs the extra modelyard[local]" in done.stdout
+
+
 def test_a_consumer_synthesises_a_cdk_and_a_cdk8s_construct_from_the_wheel(
     wheel: Path, tmp_path: Path
 ) -> None:

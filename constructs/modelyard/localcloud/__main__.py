@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import tempfile
 from dataclasses import replace
+from importlib.util import find_spec
 from pathlib import Path
 from typing import Annotated
 
@@ -33,6 +34,13 @@ _Environment = Annotated[
 _State = Annotated[
     Path | None, typer.Option("--state", help="Folder of the embedded AWS. Default: .modelyard/ENV.")
 ]
+
+
+@app.callback()
+def _needs_the_extra() -> None:
+    """Deploy to an embedded AWS on 127.0.0.1: no account, no Docker."""
+    if find_spec("boto3") is None:
+        _fail("boto3 is not installed; the embedded AWS needs the extra modelyard[local]")
 
 
 @app.command()
@@ -196,7 +204,7 @@ def _destroy(deployment: Deployment) -> None:
 
 
 def _fail(message: str) -> None:
-    console.print(message, style="bold red", soft_wrap=True)
+    console.print(message, style="bold red", soft_wrap=True, markup=False)
     raise typer.Exit(1)
 
 
