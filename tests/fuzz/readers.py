@@ -405,6 +405,8 @@ NOT_OF_USERS: Final[Mapping[str, str]] = {
     "architecture.table": "a table in the package",
     "reading.table": "tables of packages",
     "objects.checks.jobs": "modules of the package, as text",
+    "objects.serving.fetch_weights": "hashes files of weights, and parses nothing",
+    "objects.serving.weights": "a module of the package, as text",
     "secret_values.names": "a table in the package",
     "cli.schema": "looks for its own comment, and parses nothing",
     "spec.timezone": "a table in a package",

@@ -6,6 +6,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
+from importlib.resources import files
 
 from modelyard.objects.labels import platform_labels
 from modelyard.objects.manifest import Manifest, manifest
@@ -22,75 +23,8 @@ FETCH = "weights-fetch"
 
 _HUB = "huggingface_hub==2.4.0"
 
-# Runs in the fetch job. A partial folder keeps what was downloaded, so a restart resumes; the rename makes a
-# whole folder appear at once, after sizes and checksums were compared. No `${}`: Flux would take it for a
-# variable of its own.
-FETCH_SCRIPT = """\
-import hashlib, os, pathlib, shutil, subprocess, sys, time
-target = pathlib.Path(os.environ["TARGET"])
-marker = os.environ["MARKER"]
-if (target / marker).exists():
-    print(target, "is complete")
-    sys.exit(0)
-try:
-    from huggingface_hub import HfApi, snapshot_download
-except ImportError:
-    pip = [sys.executable, "-m", "pip", "install", "-q", "--target", "/tmp/hub", os.environ["HUB"]]
-    subprocess.run(pip, check=True)
-    sys.path.insert(0, "/tmp/hub")
-    from huggingface_hub import HfApi, snapshot_download
-from huggingface_hub.errors import GatedRepoError, HfHubHTTPError
-from huggingface_hub.utils import filter_repo_objects
-repository, revision = os.environ["REPOSITORY"], os.environ["REVISION"]
-wanted = os.environ.get("FILES")
-choice = {"allow_patterns": wanted.split(",")} if wanted else {
-    "ignore_patterns": ["*.pth", "*.gguf", "*.onnx", "original/*", "metal/*"]
-}
-partial = target.with_name(target.name + ".partial")
-partial.mkdir(parents=True, exist_ok=True)
-
-def patient(call, tries=8):
-    for attempt in range(tries):
-        try:
-            return call()
-        except GatedRepoError:
-            print("No access to", repository, "- accept its licence at https://huggingface.co/" + repository)
-            sys.exit(3)
-        except HfHubHTTPError as error:
-            status = error.response.status_code if error.response is not None else 0
-            if status not in (429, 500, 502, 503, 504) or attempt == tries - 1:
-                raise
-            pause = error.response.headers.get("Retry-After", "")
-            pause = min(int(pause), 600) if pause.isdigit() else min(2 ** attempt * 5, 300)
-            print("the Hub answers", status, "- again in", pause, "s", flush=True)
-            time.sleep(pause)
-
-info = patient(lambda: HfApi().model_info(repository, revision=revision, files_metadata=True))
-files = list(filter_repo_objects(info.siblings, key=lambda f: f.rfilename, **choice))
-if not files:
-    print("no file of", repository, "is", wanted)
-    sys.exit(4)
-missing = sum(f.size or 0 for f in files if not (partial / f.rfilename).exists())
-free = shutil.disk_usage(partial).free
-if missing > free:
-    print(missing, "bytes to download,", free, "free in the cache")
-    sys.exit(5)
-patient(lambda: snapshot_download(repository, revision=info.sha, local_dir=partial, **choice))
-for f in files:
-    path = partial / f.rfilename
-    digest = hashlib.sha256()
-    if f.lfs is not None:
-        with path.open("rb") as content:
-            while piece := content.read(1 << 24):
-                digest.update(piece)
-    if path.stat().st_size != f.size or (f.lfs is not None and digest.hexdigest() != f.lfs.sha256):
-        path.unlink()
-        print(f.rfilename, "is damaged and was removed; the next run fetches it again")
-        sys.exit(6)
-(partial / marker).write_text(info.sha)
-partial.rename(target)
-print(target, "is complete:", len(files), "files of commit", info.sha)
-"""
+FETCH_SCRIPT = files("modelyard.objects.serving").joinpath("fetch_weights.py").read_text(encoding="utf-8")
+"""The module as the job gets it. No `${}` stands in it: Flux would take it for a variable of its own."""
 
 # Runs in every server's image, and not every one has Python.
 AWAIT_SCRIPT = """\
