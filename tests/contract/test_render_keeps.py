@@ -114,6 +114,7 @@ def test_the_folders_that_people_write_are_no_place_for_a_tree(
     render: Callable[..., Answer], env: str, out: str
 ) -> None:
     Path("environments", f"{env}.yaml").write_bytes((ROOT / "environments" / "dev.yaml").read_bytes())
+    Path("modelyard.yaml").write_text("charts: charts\n", encoding="utf-8")
     before = sorted(Path().rglob("*"))
 
     answer = render("--out", out, env=env)

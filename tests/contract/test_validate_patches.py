@@ -31,10 +31,9 @@ def run(folder: Path, *arguments: str) -> subprocess.CompletedProcess[str]:
 
 @pytest.fixture
 def project(tmp_path: Path) -> Path:
-    """One model, one environment, and the charts of the repository."""
+    """One environment, and no charts of its own."""
     for name in ("models", "environments"):
         (tmp_path / name).mkdir()
-    (tmp_path / "charts").symlink_to(ROOT / "charts")
     (tmp_path / "environments" / "dev.yaml").write_bytes((ROOT / "environments" / "dev.yaml").read_bytes())
     return tmp_path
 
@@ -82,15 +81,24 @@ def test_a_patch_that_renders_is_valid(project: Path) -> None:
     assert run(project, "render", "-e", "dev").returncode == 0
 
 
-def test_without_charts_it_says_what_it_did_not_look_at(project: Path) -> None:
+def test_a_patch_of_a_kind_that_the_model_does_not_render_is_refused_by_both(project: Path) -> None:
     patched(project, "ScaledObject", {"spec": {"maxReplicaCount": 9}})
-    (project / "charts").unlink()
 
-    validated = run(project, "validate", "-e", "dev")
+    for command in ("validate", "render"):
+        answer = run(project, command, "-e", "dev")
+        assert answer.returncode == 1
+        assert "K8S001" in answer.stderr + answer.stdout
+        assert "ScaledObject" in answer.stderr + answer.stdout
 
-    assert validated.returncode == 0
-    assert "not checked: " in validated.stderr
-    assert "patches of qwen: no charts/ package here" in validated.stderr
+
+def test_charts_that_cannot_be_loaded_are_named_by_both(project: Path) -> None:
+    patched(project, "Service", {"metadata": {"labels": {"tier": "gold"}}})
+    (project / "modelyard.yaml").write_text("charts: objects\n", encoding="utf-8")
+
+    for command in ("validate", "render"):
+        answer = run(project, command, "-e", "dev")
+        assert answer.returncode == 1
+        assert "charts: there is no objects; name a Python package or file" in answer.stderr
 
 
 def test_kinds_that_can_be_patched_are_those_that_models_render(tree: Callable[[str], Tree]) -> None:
