@@ -11,7 +11,9 @@ import pytest
 import yaml  # type: ignore[import-untyped]
 
 from modelyard.hardware import accelerator_of
+from modelyard.objects.composition import check_usable, environment_objects
 from tests.contract.conftest import Tree
+from tests.unit.given import a_model, a_plan, an_environment
 
 
 def spec(tree: Tree, kind: str, name: str) -> dict[str, Any]:
@@ -204,13 +206,13 @@ def test_every_device_plugin_and_exporter_tolerates_the_taints_of_its_pools(each
 def test_the_teams_namespace_holds_no_accelerator_that_was_not_granted(tree: Callable[[str], Tree]) -> None:
     existing = tree("existing")
 
-    search = existing.only("ResourceQuota", "search-apps-accelerators")
+    search = existing.only("ResourceQuota", "search-apps-notebooks")
     assert search["metadata"]["namespace"] == "search-apps"
     assert search["spec"]["hard"] == {
         "requests.aws.amazon.com/neuron": "0",
         "requests.nvidia.com/gpu": "1",
     }
-    assert existing.only("ResourceQuota", "assistants-accelerators")["spec"]["hard"] == {
+    assert existing.only("ResourceQuota", "assistants-notebooks")["spec"]["hard"] == {
         "requests.aws.amazon.com/neuron": "0",
         "requests.nvidia.com/gpu": "0",
     }
@@ -317,3 +319,14 @@ def test_root_gives_a_new_lustre_file_system_away_and_can_do_nothing_else(
     assert level["pod-security.kubernetes.io/enforce"] == "baseline"
     volumes = {v["metadata"]["name"]: v["spec"]["csi"] for v in lustre.of("PersistentVolume")}
     assert volumes["model-cache-owner"] == volumes["model-cache-models"]
+
+
+def test_a_team_whose_namespace_has_its_name_has_both_quotas() -> None:
+    """One is for its notebooks, one for its models: two objects, and two files."""
+    team = {"principals": ["arn:aws:iam::123456789012:role/search"], "accelerators": {"l40s": 2}}
+    environment = an_environment(teams={"search": {**team, "notebooks": {"l40s": 1}}})
+    folders = environment_objects(a_plan(a_model(), environment=environment))
+
+    check_usable(folders)
+    names = {item["metadata"]["name"] for item in folders["platform"] if item["kind"] == "ResourceQuota"}
+    assert names == {"search-accelerators", "search-notebooks"}

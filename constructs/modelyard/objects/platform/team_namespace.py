@@ -32,7 +32,7 @@ def team_namespace(
     yield manifest(
         api_version="v1",
         kind="ResourceQuota",
-        name=f"{name}-accelerators",
+        name=f"{name}-notebooks",  # TEAM-accelerators is the share of its models
         namespace=name,
         labels=labels,
         spec={"hard": hard_accelerators(pools, granted)},
