@@ -18,12 +18,11 @@ from http.client import HTTPConnection
 from pathlib import Path
 from typing import Any
 
-import cdk8s
 import pytest
 
-from modelyard.k8s import ModelServer
 from modelyard.objects.platform.model_cache import MOUNT_PATH
 from modelyard.objects.serving.compile_cache import COMPILE_PATH
+from modelyard.objects.serving.model import model_server
 from modelyard.objects.serving.weights import MARKER, weights_path
 from modelyard.planning import ModelPlan
 from tests.engine.installed import PYTHON, ROOT
@@ -59,9 +58,7 @@ PLAN = planned()
 
 def rendered(plan: ModelPlan) -> dict[str, dict[str, Any]]:
     """The objects of the model by kind."""
-    chart = cdk8s.Testing.chart()
-    ModelServer(chart, "Model", plan=plan, environment=ENVIRONMENT)
-    return {item["kind"]: item for item in cdk8s.Testing.synth(chart)}
+    return {item["kind"]: item for item in model_server(plan, ENVIRONMENT)}
 
 
 @dataclass(frozen=True)
