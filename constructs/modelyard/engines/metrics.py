@@ -11,7 +11,7 @@ from types import MappingProxyType
 from typing import Any, Literal
 
 from modelyard.engines.registry import engine as engine_called
-from modelyard.engines.registry import find_engine
+from modelyard.engines.registry import engines
 from modelyard.engines.signals import Signals
 from modelyard.engines.versions import release_order
 from modelyard.reading.table import read_table
@@ -77,7 +77,7 @@ def metrics_of(engine: str, version: str) -> Metrics:
     Raises:
         KeyError: no table of the engine, or the release is older than the recorded page can speak for.
     """
-    served_by = find_engine(engine)
+    served_by = engines().get(engine)
     if served_by is None:
         raise KeyError(f"no metrics are known of {engine}")
     page = served_by.metrics_page

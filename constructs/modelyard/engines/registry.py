@@ -64,45 +64,30 @@ def engines() -> Mapping[str, Engine]:
     return MappingProxyType(found)
 
 
-_BY_NAME = {each.name: each for each in _OWN}
-
-
-def find_engine(name: str) -> Engine | None:
-    """The engine called `name`; other packages are looked through only for names that are not Modelyard's
-    own."""
-    return _BY_NAME.get(name) or engines().get(name)
-
-
 def engine(name: str) -> Engine:
     """The engine called `name`.
 
     Raises:
         KeyError: there is none.
     """
-    found = find_engine(name)
-    if found is None:
-        raise KeyError(f"no engine {name}")
-    return found
+    return engines()[name]
 
 
+@cache
 def file_names() -> tuple[str, ...]:
     """What `engine.name` of a model file may be."""
     return tuple(dict.fromkeys(each.file_name for each in engines().values()))
 
 
+@cache
 def backends() -> tuple[str, ...]:
     """What `engine.backend` of a model file may be."""
     return tuple(dict.fromkeys(each.backend for each in engines().values() if each.backend))
 
 
-def is_file_name(name: object) -> bool:
-    """Whether a model file may say it."""
-    return any(each.file_name == name for each in _OWN) or name in file_names()
-
-
 def has_memory_model(name: str) -> bool:
     """Whether the engine has memory facts of its own."""
-    found = find_engine(name)
+    found = engines().get(name)
     return found is not None and found.folder.joinpath("memory.yaml").is_file()
 
 
@@ -117,10 +102,9 @@ def named_engine(file_name: str, backend: str | None) -> Engine:
     Raises:
         LookupError: no engine has the name with that backend.
     """
-    for known in (_OWN, engines().values()):
-        for each in known:
-            if each.file_name == file_name and backend in (None, each.backend):
-                return each
+    for each in engines().values():
+        if each.file_name == file_name and backend in (None, each.backend):
+            return each
     raise LookupError(f"no engine {file_name} has a backend {backend}")
 
 
@@ -130,10 +114,9 @@ def usual_engine(accelerator: Accelerator, *, gguf: bool) -> Engine:
     Raises:
         LookupError: none is meant.
     """
-    for known in (_OWN, engines().values()):
-        for each in known:
-            if each.usual_for(accelerator, gguf=gguf):
-                return each
+    for each in engines().values():
+        if each.usual_for(accelerator, gguf=gguf):
+            return each
     raise LookupError(f"no engine for {accelerator.name}")
 
 
@@ -150,6 +133,7 @@ def places() -> str:
     )
 
 
+@cache
 def service_prefixes() -> tuple[str, ...]:
     """Names of Services whose variables, which Kubernetes sets, an engine would take for its own."""
     return tuple(dict.fromkeys(each.service_prefix for each in engines().values() if each.service_prefix))

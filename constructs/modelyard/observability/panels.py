@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Sequence
 from dataclasses import dataclass
-from functools import lru_cache
+from functools import cache, lru_cache
 from typing import Any, Literal
 
 from grafana_foundation_sdk.builders import dashboard, prometheus, stat, timeseries
@@ -99,8 +99,8 @@ def _line(panel: Panel, x: int, y: int) -> str:
     alone."""
     text = _outline(panel.kind, panel.unit, len(panel.queries), panel.limit, panel.least_is_bad, panel.width)
     texts = [panel.title, panel.about, *(part for query in panel.queries for part in query)]
-    for marker, said in zip(_markers(len(panel.queries)), texts, strict=True):
-        text = text.replace(json.dumps(marker), json.dumps(said))
+    for marker, said in zip(_written_markers(len(panel.queries)), texts, strict=True):
+        text = text.replace(marker, json.dumps(said))
     return text.replace(_PLACE, f'"x": {x}, "y": {y}')
 
 
@@ -115,6 +115,12 @@ def _markers(queries: int) -> list[str]:
         *(f"{part}{number}" for number in range(queries) for part in ("query", "legend")),
     )
     return [f"\0{part}\0" for part in parts]
+
+
+@cache
+def _written_markers(queries: int) -> tuple[str, ...]:
+    """They as JSON has them."""
+    return tuple(json.dumps(marker) for marker in _markers(queries))
 
 
 @lru_cache(maxsize=1 << 10)

@@ -7,7 +7,7 @@ from typing import Annotated, Any, Literal
 
 from pydantic import BeforeValidator, Field, field_validator
 
-from modelyard.engines.registry import backends, file_names, is_file_name
+from modelyard.engines.registry import backends, file_names
 from modelyard.secret_values import shown
 from modelyard.spec.choices import one_of
 from modelyard.spec.document import (
@@ -52,7 +52,7 @@ class ParallelismSettings(Document):
     """Deal out whole experts instead of slices of all."""
 
 
-_NAMES = one_of(lambda: ("auto", *file_names()), lambda value: value == "auto" or is_file_name(value))
+_NAMES = one_of(lambda: ("auto", *file_names()), lambda value: value == "auto" or value in file_names())
 _BACKENDS = one_of(backends, lambda value: value in backends())
 
 
