@@ -152,7 +152,7 @@ def test_a_level_may_last_for_a_time_instead() -> None:
 
     assert took >= 1.0
     assert 0 < level.seconds <= took
-    assert len(level.requests) > 6
+    assert len(level.requests) > 2  # more than the clients that ask at once
 
 
 @pytest.mark.parametrize(

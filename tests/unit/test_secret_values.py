@@ -314,7 +314,7 @@ def test_no_text_takes_long(unit: str) -> None:
     """Half a megabyte that begins like a secret over and over, with every anchor in it.
 
     Eight times the text takes eight times as long; what looks again from every place would take sixty-four
-    times.
+    times, each time it is tried. A machine that is busy with something else can only fail some of the tries.
     """
 
     def look(size: int) -> float:
@@ -326,9 +326,7 @@ def test_no_text_takes_long(unit: str) -> None:
         return took
 
     look(1_000)  # what is made at the first look alone
-    shorter = look(62_500)
-
-    assert look(500_000) < 24 * shorter + 0.1
+    assert any(look(500_000) < 24 * look(62_500) for _ in range(10))
 
 
 @pytest.mark.parametrize(
