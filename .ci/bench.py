@@ -17,7 +17,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from types import MappingProxyType
 
-from modelyard.architecture import architectures
+from modelyard.checkpoints import architectures
 from modelyard.hardware import accelerators, types_with
 from modelyard.planning import plan
 from modelyard.spec import Catalogue, Environment, Model

@@ -15,8 +15,8 @@ NEEDED = (
     "modelyard/releases/data/releases.yaml",
     "modelyard/secret_values/data/shapes.json",
     "modelyard/engines/vllm/memory.yaml",
-    "modelyard/architecture/data/architectures.json",
-    "modelyard/architecture/data/families.yaml",
+    "modelyard/checkpoints/data/architectures.json",
+    "modelyard/checkpoints/data/families.yaml",
     "modelyard/localcloud/server.py",
 )
 

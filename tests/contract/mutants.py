@@ -1,6 +1,6 @@
 """Safety lines taken out of the rendered objects, one at a time, and the check that notices: `make mutants`.
 
-The rules of `modelyard.manifests` are asked first, then the production checklist, Kubernetes' own schemas
+The rules of `modelyard.object_rules` are asked first, then the production checklist, Kubernetes' own schemas
 and, where MODELYARD_CRDS names them, the definitions of custom resources.
 """
 
@@ -13,9 +13,9 @@ from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
 
-from modelyard.manifests import check_objects
-from modelyard.manifests.checklist import Result, checklist
-from modelyard.manifests.definitions import complaints, definitions, is_custom
+from modelyard.object_rules import check_objects
+from modelyard.object_rules.checklist import Result, checklist
+from modelyard.object_rules.definitions import complaints, definitions, is_custom
 from modelyard.planning import Plan
 from modelyard.project import load_project
 from tests.contract.conftest import folders_of, read_tree

@@ -15,11 +15,11 @@ from types import SimpleNamespace
 import pytest
 
 from modelyard.cli.bench import write
-from modelyard.clients import load
-from modelyard.clients.bench import run_bench, settings_json
-from modelyard.clients.endpoint import Expectations, Target
-from modelyard.clients.load import Workload
-from modelyard.clients.measurement import BenchResult, Level, Objective
+from modelyard.endpoint_tests import load
+from modelyard.endpoint_tests.bench import run_bench, settings_json
+from modelyard.endpoint_tests.endpoint import Expectations, Target
+from modelyard.endpoint_tests.load import Workload
+from modelyard.endpoint_tests.measurement import BenchResult, Level, Objective
 from tests.contract.fake_openai import KEY, FakeOpenAI, serving
 
 EXPECTED = Expectations(model="tiny", names=("tiny",), needs_key=True)
@@ -211,7 +211,7 @@ def test_results_are_a_document_a_page_and_a_picture(tmp_path: Path) -> None:
 def test_the_program_of_the_job_prints_the_page_and_the_document(broken: str, code: int) -> None:
     with serving(broken=broken) as server:
         run = subprocess.run(
-            [sys.executable, "-m", "modelyard.clients.bench"],
+            [sys.executable, "-m", "modelyard.endpoint_tests.bench"],
             env={
                 "PATH": os.environ["PATH"],
                 "API_KEY": KEY,

@@ -17,8 +17,8 @@ import pytest
 import yaml  # type: ignore[import-untyped]
 
 from modelyard.findings import Severity
-from modelyard.manifests.checklist import PointVerdict, Result, checklist, checklist_findings
-from modelyard.manifests.points import POINTS
+from modelyard.object_rules.checklist import PointVerdict, Result, checklist, checklist_findings
+from modelyard.object_rules.points import POINTS
 from modelyard.planning import Plan
 from modelyard.project import load_project
 from tests.contract.conftest import ROOT, Tree, folders_of

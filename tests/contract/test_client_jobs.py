@@ -233,8 +233,8 @@ def test_checks_can_be_left_out_or_extended() -> None:
         folders = environment_objects(a_plan(a_model(), environment=environment))
         return [value(item, "PROGRAM") for item in folders.get("checks/qwen", []) if item["kind"] == "Job"]
 
-    assert kinds() == ["modelyard.clients.smoke"]
-    assert kinds(bench=True) == ["modelyard.clients.smoke", "modelyard.clients.bench"]
+    assert kinds() == ["modelyard.endpoint_tests.smoke"]
+    assert kinds(bench=True) == ["modelyard.endpoint_tests.smoke", "modelyard.endpoint_tests.bench"]
     assert kinds(smoke=False) == []
 
 

@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 
-from modelyard.manifests.definitions import Schema, complaints, definitions, is_custom
+from modelyard.object_rules.definitions import Schema, complaints, definitions, is_custom
 from tests.contract.conftest import SHIPPED, Tree
 
 KINDS = [

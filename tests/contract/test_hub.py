@@ -12,7 +12,7 @@ from typing import Any
 
 import pytest
 
-from modelyard.architecture import architectures
+from modelyard.checkpoints import architectures
 from modelyard.memory.weights import parameters
 from tests.contract.local_hub import LocalHub, serving
 

@@ -7,7 +7,7 @@ import re
 from typing import Any
 
 from modelyard.engines import releases
-from modelyard.manifests.rules import check_objects
+from modelyard.object_rules.rules import check_objects
 from tests.contract.conftest import ROOT, Tree
 
 

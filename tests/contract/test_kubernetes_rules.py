@@ -1,4 +1,4 @@
-"""`modelyard.manifests.rules` against planted mistakes: each must be found, and none may crash the check."""
+"""`modelyard.object_rules.rules` against planted mistakes: each is found, and none makes the check crash."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from modelyard.findings import Severity
-from modelyard.manifests.rules import check_objects
+from modelyard.object_rules.rules import check_objects
 from modelyard.objects.composition import RenderError
 from modelyard.objects.patches import apply_patches, merge
 from modelyard.objects.rendering import render

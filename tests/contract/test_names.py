@@ -12,7 +12,7 @@ from hypothesis import HealthCheck, assume, given, settings
 from hypothesis import strategies as st
 from pydantic import ValidationError
 
-from modelyard.manifests import check_objects
+from modelyard.object_rules import check_objects
 from modelyard.objects.composition import environment_objects
 from modelyard.objects.serving.compile_cache import compile_key
 from modelyard.objects.serving.settings import serve_settings

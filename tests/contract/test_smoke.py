@@ -12,8 +12,8 @@ from dataclasses import replace
 
 import pytest
 
-from modelyard.clients.endpoint import Expectations, Target
-from modelyard.clients.smoke import CHECKS, SmokeResult, run_checks
+from modelyard.endpoint_tests.endpoint import Expectations, Target
+from modelyard.endpoint_tests.smoke import CHECKS, SmokeResult, run_checks
 from tests.contract.fake_openai import DIMENSION, KEY, LENGTH, serving
 
 GENERATE = Expectations(
@@ -158,7 +158,7 @@ def test_expectations_survive_the_way_into_a_job() -> None:
 def test_the_program_of_the_job_prints_the_document_and_ends_with_the_verdict(broken: str, code: int) -> None:
     with serving(broken=broken) as server:
         run = subprocess.run(
-            [sys.executable, "-m", "modelyard.clients.smoke"],
+            [sys.executable, "-m", "modelyard.endpoint_tests.smoke"],
             env={
                 "PATH": os.environ["PATH"],
                 "API_KEY": KEY,

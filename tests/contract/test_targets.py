@@ -16,9 +16,9 @@ import yaml  # type: ignore[import-untyped]
 from compose_spec import PyCompose
 
 from modelyard.findings import Finding
-from modelyard.manifests import check_objects
-from modelyard.manifests.definitions import complaints, definitions, is_custom
-from modelyard.manifests.pods import flags
+from modelyard.object_rules import check_objects
+from modelyard.object_rules.definitions import complaints, definitions, is_custom
+from modelyard.object_rules.pods import flags
 from modelyard.objects.rendering import Target, target_contents, target_objects
 from modelyard.objects.targets.kserve import SERVER
 from modelyard.planning import Plan

@@ -12,9 +12,9 @@ from typing import Any
 
 import pytest
 
-from modelyard.clients.endpoint import Target
-from modelyard.clients.promises import expectations
-from modelyard.clients.smoke import run_checks
+from modelyard.endpoint_tests.endpoint import Target
+from modelyard.endpoint_tests.promises import expectations
+from modelyard.endpoint_tests.smoke import run_checks
 from tests.engine.installed import ROOT, require
 from tests.engine.live_server import ENVIRONMENT, KEY, PLAN, Server
 

@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 
-from modelyard.architecture import Architecture, architectures, read_config
+from modelyard.checkpoints import Architecture, architectures, read_config
 from modelyard.engines import CacheRules
 from modelyard.hardware import Memory
 from modelyard.memory.kv_cache import CacheLayout, cache_layout

@@ -14,8 +14,8 @@ from typing import Any
 
 import pytest
 
-from modelyard.clients.endpoint import Expectations, Target
-from modelyard.clients.smoke import run_checks
+from modelyard.endpoint_tests.endpoint import Expectations, Target
+from modelyard.endpoint_tests.smoke import run_checks
 from tests.engine.installed import ROOT
 from tests.engine.live_llama import LlamaServer, require, running, write_model
 

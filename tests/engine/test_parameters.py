@@ -12,8 +12,8 @@ from typing import Any
 
 import pytest
 
-from modelyard.architecture import architectures, modules, read_config
-from modelyard.architecture.families import families
+from modelyard.checkpoints import architectures, modules, read_config
+from modelyard.checkpoints.families import families
 from tests.engine.installed import PYTHON, ROOT, require
 from tests.engine.small_models import TEXT, VISION, Config
 

@@ -12,9 +12,9 @@ from typing import Any
 
 import pytest
 
-from modelyard.clients.endpoint import Target
-from modelyard.clients.promises import expectations
-from modelyard.clients.smoke import run_checks
+from modelyard.endpoint_tests.endpoint import Target
+from modelyard.endpoint_tests.promises import expectations
+from modelyard.endpoint_tests.smoke import run_checks
 from modelyard.objects.pods.probes import Drain
 from modelyard.planning import ModelPlan
 from tests.engine.live_llama import LlamaServer, require, running, write_model

@@ -15,7 +15,7 @@ from typing import Any
 
 import pytest
 
-from modelyard.architecture import architectures
+from modelyard.checkpoints import architectures
 from modelyard.engines import (
     ServeSettings,
     check_flags,

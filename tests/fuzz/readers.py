@@ -17,12 +17,12 @@ from pathlib import Path
 from types import MappingProxyType
 from typing import Any, Final
 
-from modelyard.architecture import UnreadableConfig, architectures, read_config
+from modelyard.checkpoints import UnreadableConfig, architectures, read_config
 from modelyard.cli.answers import answer, answer_line
 from modelyard.cli.bench import _is_result
 from modelyard.cli.workspace import read_config_file
-from modelyard.clients.checks import Failed, _place
-from modelyard.clients.endpoint import Expectations
+from modelyard.endpoint_tests.checks import Failed, _place
+from modelyard.endpoint_tests.endpoint import Expectations
 from modelyard.engines.metrics_page import read_page
 from modelyard.engines.triton.engine import _stated
 from modelyard.findings import Finding
@@ -34,8 +34,8 @@ from modelyard.localcloud.deployment import AssemblyRefused, target_of
 from modelyard.localcloud.entries import UnreadableJournal
 from modelyard.localcloud.entries import read as read_journal
 from modelyard.localcloud.lifecycle import ServerFailed, _recorded
-from modelyard.manifests.definitions import UnreadableDefinitions, complaints, read_definitions
 from modelyard.memory.estimate import estimate
+from modelyard.object_rules.definitions import UnreadableDefinitions, complaints, read_definitions
 from modelyard.planning import plan
 from modelyard.reading import parse_json
 from modelyard.secret_values import mask, random_values, settings

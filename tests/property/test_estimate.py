@@ -12,7 +12,7 @@ from typing import Any
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from modelyard.architecture import UnreadableConfig, architectures, read_config
+from modelyard.checkpoints import UnreadableConfig, architectures, read_config
 from modelyard.cli.answers import answer, answer_line
 from modelyard.hardware import accelerators
 from modelyard.memory.estimate import estimate

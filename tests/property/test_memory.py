@@ -8,7 +8,7 @@ import pytest
 from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
-from modelyard.architecture import architectures
+from modelyard.checkpoints import architectures
 from modelyard.memory.estimate import Estimate, estimate
 from modelyard.spec.estimate import EstimateRequest
 

@@ -12,7 +12,7 @@ from typing import Any
 from hypothesis import HealthCheck, assume, given, settings
 from hypothesis import strategies as st
 
-from modelyard.architecture import architectures
+from modelyard.checkpoints import architectures
 from modelyard.findings import Severity
 from modelyard.hardware import accelerators, types_with
 from modelyard.hardware.tables import yaml_table

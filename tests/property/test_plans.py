@@ -5,7 +5,7 @@ from __future__ import annotations
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from modelyard.architecture import architectures
+from modelyard.checkpoints import architectures
 from modelyard.findings import Severity
 from modelyard.hardware import accelerators, platform_facts, types_with
 from modelyard.planning import ModelPlan, Plan

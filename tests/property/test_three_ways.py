@@ -8,7 +8,7 @@ from typing import Any
 from hypothesis import HealthCheck, assume, event, given, settings
 from hypothesis import strategies as st
 
-from modelyard.architecture import Architecture, architectures
+from modelyard.checkpoints import Architecture, architectures
 from modelyard.findings import Severity
 from modelyard.hardware import Prices, accelerators
 from modelyard.memory import Estimate, MemoryRequest, Serving, estimate

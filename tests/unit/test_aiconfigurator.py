@@ -7,7 +7,7 @@ from importlib.util import find_spec
 
 import pytest
 
-from modelyard.architecture import architectures
+from modelyard.checkpoints import architectures
 from modelyard.hardware import accelerators
 from modelyard.hardware.tables import yaml_table
 from modelyard.memory import aiconfigurator

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from modelyard.architecture import modules, read_config
+from modelyard.checkpoints import modules, read_config
 
 _SMALL: dict[str, Any] = {
     "hidden_size": 64,

@@ -7,7 +7,7 @@ import sys
 
 import pytest
 
-from modelyard.clients.promises import bounds, expectations
+from modelyard.endpoint_tests.promises import bounds, expectations
 from tests.unit.given import Modelyard, a_model, a_plan, an_environment
 
 

@@ -14,7 +14,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from modelyard.findings import CHECKS, Finding
-from modelyard.manifests.sizes import size_findings
+from modelyard.object_rules.sizes import size_findings
 from modelyard.spec import load_catalogue, load_environment, load_model, load_pipeline
 from modelyard.spec.cron import check_cron
 from modelyard.spec.labels import is_label_value, is_qualified_name

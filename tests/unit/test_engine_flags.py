@@ -9,7 +9,7 @@ from typing import Any, get_args
 import pytest
 from pydantic import BaseModel
 
-from modelyard.architecture import architectures
+from modelyard.checkpoints import architectures
 from modelyard.engines import (
     Ranks,
     ServeSettings,

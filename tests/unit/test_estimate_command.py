@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 from rich.console import Console
 
-from modelyard.architecture import architectures
+from modelyard.checkpoints import architectures
 from modelyard.cli.answers import answer, answer_json
 from modelyard.cli.ledger_bar import ledger_bar, ledger_json, ledger_parts
 from modelyard.memory.estimate import estimate

@@ -6,8 +6,8 @@ from dataclasses import replace
 
 import pytest
 
-from modelyard.architecture import Architecture, architectures
-from modelyard.architecture.shape import LayerType
+from modelyard.checkpoints import Architecture, architectures
+from modelyard.checkpoints.shape import LayerType
 from modelyard.engines import CacheRules
 from modelyard.hardware import Memory
 from modelyard.memory.kv_cache import CacheLayout, cache_layout

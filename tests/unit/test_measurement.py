@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from modelyard.clients.measurement import BenchResult, Level, Objective, Request, Spread, percentile
-from modelyard.clients.report import markdown, verdict
+from modelyard.endpoint_tests.measurement import BenchResult, Level, Objective, Request, Spread, percentile
+from modelyard.endpoint_tests.report import markdown, verdict
 
 
 def request(started: float, ended: float, **fields: object) -> Request:

@@ -8,9 +8,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from modelyard.architecture import architectures, modules
-from modelyard.architecture.modules import draft_modules
-from modelyard.architecture.quantization import UnknownQuantization, read_quantization
+from modelyard.checkpoints import architectures, modules
+from modelyard.checkpoints.modules import draft_modules
+from modelyard.checkpoints.quantization import UnknownQuantization, read_quantization
 from modelyard.engines import memory_facts_for, newest_release
 from modelyard.hardware import Memory, accelerators
 from modelyard.memory.fit import longest_length

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from modelyard.architecture import architectures
+from modelyard.checkpoints import architectures
 from modelyard.findings import Finding
 from modelyard.memory.loaded_model import known_architecture
 from modelyard.spec.loading import load_model

@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from modelyard.architecture import architectures
+from modelyard.checkpoints import architectures
 from modelyard.findings import Finding
 from modelyard.hardware import Memory, accelerators
 from modelyard.memory.parallelism import Parallelism, allowed_splits, split_problem

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from modelyard.architecture import architectures
+from modelyard.checkpoints import architectures
 from modelyard.hardware import Prices, accelerators, instance_types
 from modelyard.planning.sizing import Sizing, size_model
 from tests.unit.given import REGION, Modelyard, a_model, a_plan, an_environment

@@ -8,8 +8,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from modelyard.architecture import Format, Quantization, architectures
-from modelyard.architecture.quantization import FormatName
+from modelyard.checkpoints import Format, Quantization, architectures
+from modelyard.checkpoints.quantization import FormatName
 from modelyard.hardware import accelerators
 from modelyard.memory.active_weights import ActiveWeights, active_weights, share_of_experts
 from modelyard.memory.serving import Serving

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from modelyard.architecture import UnreadableConfig, architectures, read_config
+from modelyard.checkpoints import UnreadableConfig, architectures, read_config
 from modelyard.hardware import Memory
 from modelyard.memory.weights import checkpoint_size
 

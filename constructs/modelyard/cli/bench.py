@@ -28,12 +28,12 @@ from modelyard.cli.workspace import (
     OutputOption,
     readable_environment,
 )
-from modelyard.clients import report
-from modelyard.clients.bench import CONCURRENCY, MAX_ERROR_RATE, run_bench
-from modelyard.clients.endpoint import wait_until_up
-from modelyard.clients.load import Workload
-from modelyard.clients.measurement import METRICS, BenchResult, Level, Objective
-from modelyard.clients.promises import bounds, expectations
+from modelyard.endpoint_tests import report
+from modelyard.endpoint_tests.bench import CONCURRENCY, MAX_ERROR_RATE, run_bench
+from modelyard.endpoint_tests.endpoint import wait_until_up
+from modelyard.endpoint_tests.load import Workload
+from modelyard.endpoint_tests.measurement import METRICS, BenchResult, Level, Objective
+from modelyard.endpoint_tests.promises import bounds, expectations
 from modelyard.findings import Finding
 from modelyard.memory.throughput import ROOFLINE
 from modelyard.project import ENVIRONMENTS, MODELS

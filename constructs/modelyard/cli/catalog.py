@@ -7,7 +7,7 @@ from typing import Annotated, Any
 
 import typer
 
-from modelyard.architecture import architectures
+from modelyard.checkpoints import architectures
 from modelyard.cli.connections import ProfileOption
 from modelyard.cli.prices import price_date, prices_origin, refresh
 from modelyard.cli.printing import console, dollars, print_json, table

@@ -10,7 +10,7 @@ from modelyard.charts import project_hook
 from modelyard.cli.printing import console, count, finding_json, print_findings, print_json, table
 from modelyard.cli.workspace import EnvironmentsOption, EnvOption, ModelsOption, Output, OutputOption
 from modelyard.findings import Finding, Severity, worst
-from modelyard.manifests.checklist import PointVerdict, Result, checklist, checklist_findings
+from modelyard.object_rules.checklist import PointVerdict, Result, checklist, checklist_findings
 from modelyard.objects.composition import RenderError, checked_objects
 from modelyard.planning import Plan
 from modelyard.project import ENVIRONMENTS, MODELS, Project, load_project

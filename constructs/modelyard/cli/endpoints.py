@@ -9,7 +9,7 @@ from typing import Annotated
 import typer
 
 from modelyard.cli.workspace import CommandError
-from modelyard.clients.endpoint import Target
+from modelyard.endpoint_tests.endpoint import Target
 from modelyard.planning import ModelPlan
 from modelyard.project import load_project
 

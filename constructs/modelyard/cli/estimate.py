@@ -11,7 +11,7 @@ from typing import Annotated, Any
 
 import typer
 
-from modelyard.architecture import architectures
+from modelyard.checkpoints import architectures
 from modelyard.cli import hub
 from modelyard.cli.answers import Answer, answer, answer_line, answer_row, print_answer
 from modelyard.cli.printing import console, print_findings

@@ -7,7 +7,7 @@ from pathlib import Path
 
 from modelyard.cli.workspace import CommandError
 from modelyard.findings import Finding
-from modelyard.manifests import check_objects
+from modelyard.object_rules import check_objects
 from modelyard.objects.composition import Hook, RenderError, environment_objects
 from modelyard.planning import Plan
 
@@ -30,7 +30,7 @@ def rendered_findings(
     if definitions is None:
         return broken, ()
     try:
-        from modelyard.manifests.definitions import UnreadableDefinitions, check_definitions
+        from modelyard.object_rules.definitions import UnreadableDefinitions, check_definitions
     except ModuleNotFoundError as error:
         raise CommandError(
             f"{error.name} is not installed; --crds needs the extra modelyard[crds]"

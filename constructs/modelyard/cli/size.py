@@ -10,7 +10,7 @@ from typing import Annotated, Any
 import typer
 from rich.text import Text
 
-from modelyard.architecture import Architecture, UnreadableConfig, architectures, read_config
+from modelyard.checkpoints import Architecture, UnreadableConfig, architectures, read_config
 from modelyard.cli.ledger_bar import (
     has_colours,
     ledger_bar,

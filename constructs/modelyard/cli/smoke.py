@@ -25,8 +25,8 @@ from modelyard.cli.workspace import (
     OutputOption,
     readable_environment,
 )
-from modelyard.clients.promises import expectations
-from modelyard.clients.smoke import SmokeResult, run_checks
+from modelyard.endpoint_tests.promises import expectations
+from modelyard.endpoint_tests.smoke import SmokeResult, run_checks
 from modelyard.project import ENVIRONMENTS, MODELS
 
 _HELP = """Ask a running endpoint for everything that its model's file promises, with the OpenAI client.

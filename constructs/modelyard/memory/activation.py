@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from modelyard.architecture import Architecture
+from modelyard.checkpoints import Architecture
 from modelyard.engines import MemoryFacts
 from modelyard.hardware import Memory
 from modelyard.memory.parallelism import Parallelism

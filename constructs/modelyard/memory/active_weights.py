@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from modelyard.architecture import Architecture, Module, modules
+from modelyard.checkpoints import Architecture, Module, modules
 from modelyard.memory.weights import format_of
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from modelyard.architecture import Architecture
+from modelyard.checkpoints import Architecture
 from modelyard.engines import Release, newest_release
 from modelyard.engines.registry import engine as engine_called
 from modelyard.findings import Finding

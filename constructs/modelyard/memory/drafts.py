@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from modelyard.architecture import Architecture
-from modelyard.architecture.modules import layer_modules
+from modelyard.checkpoints import Architecture
+from modelyard.checkpoints.modules import layer_modules
 from modelyard.hardware import Memory
 from modelyard.memory.kv_cache import kv_bytes_per_token_and_layer
 from modelyard.memory.parallelism import Parallelism

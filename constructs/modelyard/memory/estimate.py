@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 
-from modelyard.architecture import Architecture, UnreadableConfig, architectures, read_config
+from modelyard.checkpoints import Architecture, UnreadableConfig, architectures, read_config
 from modelyard.engines import MemoryFacts, engine, memory_facts_for, newest_release
 from modelyard.findings import Finding, Severity
 from modelyard.hardware import (

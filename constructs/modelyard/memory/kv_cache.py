@@ -6,7 +6,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from functools import lru_cache
 
-from modelyard.architecture import Architecture
+from modelyard.checkpoints import Architecture
 from modelyard.engines import CacheRules
 from modelyard.hardware import Memory
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from functools import cached_property, lru_cache
 
-from modelyard.architecture import Architecture, modules
+from modelyard.checkpoints import Architecture, modules
 from modelyard.engines import MemoryFacts
 from modelyard.hardware import Accelerator, Memory
 from modelyard.memory.activation import peak_activation

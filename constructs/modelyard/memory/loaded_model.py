@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 
-from modelyard.architecture import Architecture, UnreadableConfig, architectures, read_config
-from modelyard.architecture.quantization import GGUF_BITS
+from modelyard.checkpoints import Architecture, UnreadableConfig, architectures, read_config
+from modelyard.checkpoints.quantization import GGUF_BITS
 from modelyard.findings import Finding
 from modelyard.memory.places import Field
 from modelyard.spec.model import Model

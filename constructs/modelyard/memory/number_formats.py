@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from modelyard.architecture import Architecture, Quantization
+from modelyard.checkpoints import Architecture, Quantization
 from modelyard.engines import USUAL, Release, newest_release
 from modelyard.findings import Finding
 from modelyard.hardware import Accelerator

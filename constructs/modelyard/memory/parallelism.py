@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from modelyard.architecture import Architecture
+from modelyard.checkpoints import Architecture
 
 
 @dataclass(frozen=True)

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from modelyard.architecture import Architecture
-from modelyard.architecture.modules import draft_modules
+from modelyard.checkpoints import Architecture
+from modelyard.checkpoints.modules import draft_modules
 from modelyard.findings import Finding
 from modelyard.memory.weights import parameters
 

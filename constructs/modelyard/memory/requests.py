@@ -5,7 +5,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 
-from modelyard.architecture import Architecture
+from modelyard.checkpoints import Architecture
 from modelyard.engines import MemoryFacts, Release
 from modelyard.engines.registry import engine as engine_called
 from modelyard.hardware import Accelerator, Memory

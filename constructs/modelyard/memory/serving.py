@@ -5,7 +5,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from modelyard.architecture import Architecture
+from modelyard.checkpoints import Architecture
 from modelyard.engines import Release
 from modelyard.engines.registry import engine as engine_called
 from modelyard.findings import Finding

@@ -13,7 +13,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Literal
 
-from modelyard.architecture import Quantization
+from modelyard.checkpoints import Quantization
 from modelyard.hardware import Accelerator
 from modelyard.memory.active_weights import ActiveWeights, active_weights
 from modelyard.memory.serving import Serving

@@ -5,7 +5,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from modelyard.architecture import Architecture
+from modelyard.checkpoints import Architecture
 from modelyard.findings import Finding
 from modelyard.hardware import Accelerator, types_with
 from modelyard.memory.parallelism import Parallelism, allowed_splits, split_problem

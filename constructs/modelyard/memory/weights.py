@@ -6,9 +6,9 @@ from collections import Counter
 from collections.abc import Sequence
 from functools import lru_cache
 
-from modelyard.architecture import Architecture, Format, Module, modules
-from modelyard.architecture.modules import draft_modules
-from modelyard.architecture.quantization import PLAIN
+from modelyard.checkpoints import Architecture, Format, Module, modules
+from modelyard.checkpoints.modules import draft_modules
+from modelyard.checkpoints.quantization import PLAIN
 from modelyard.engines.memory_facts import Absorbed
 from modelyard.hardware import Memory
 from modelyard.memory.parallelism import Parallelism

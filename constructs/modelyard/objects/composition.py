@@ -10,7 +10,7 @@ from typing import Any, Protocol
 
 from modelyard.failure import Failure
 from modelyard.findings import Finding
-from modelyard.manifests import check_objects
+from modelyard.object_rules import check_objects
 from modelyard.objects.checks.jobs import bench_job, client_programs, smoke_job
 from modelyard.objects.delivery.addons import addons
 from modelyard.objects.delivery.applications import applications

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Literal
 
 from modelyard.findings import Finding
-from modelyard.manifests import check_objects
+from modelyard.object_rules import check_objects
 from modelyard.objects.composition import Folders, Hook, RenderError, checked_objects
 from modelyard.objects.targets.compose import compose_file, compose_obstacle
 from modelyard.objects.targets.kserve import with_kserve

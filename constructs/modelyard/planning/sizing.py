@@ -6,7 +6,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from modelyard.architecture import Architecture
+from modelyard.checkpoints import Architecture
 from modelyard.findings import Finding
 from modelyard.hardware import (
     Accelerator,

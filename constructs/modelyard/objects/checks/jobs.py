@@ -13,9 +13,9 @@ from importlib.resources import files
 from types import MappingProxyType
 from typing import Any, Final
 
-from modelyard.clients.bench import CONCURRENCY, settings_json
-from modelyard.clients.load import Workload
-from modelyard.clients.promises import bounds, expectations
+from modelyard.endpoint_tests.bench import CONCURRENCY, settings_json
+from modelyard.endpoint_tests.load import Workload
+from modelyard.endpoint_tests.promises import bounds, expectations
 from modelyard.memory import throughput as planned
 from modelyard.objects.labels import model_annotations, model_labels, platform_labels
 from modelyard.objects.manifest import Manifest, manifest
@@ -56,10 +56,10 @@ runpy.run_module(os.environ["PROGRAM"], run_name="__main__")
 
 @cache
 def program_files(modules: tuple[str, ...]) -> Mapping[str, str]:
-    """Path to source: modules of `modelyard.clients`, in packages of their own name."""
-    package = files("modelyard.clients")
+    """Path to source: modules of `modelyard.endpoint_tests`, in packages of their own name."""
+    package = files("modelyard.endpoint_tests")
     sources = {
-        f"modelyard/clients/{name}.py": package.joinpath(f"{name}.py").read_text(encoding="utf-8")
+        f"modelyard/endpoint_tests/{name}.py": package.joinpath(f"{name}.py").read_text(encoding="utf-8")
         for name in ("__init__", *modules)
     }
     return MappingProxyType({"modelyard/__init__.py": "", **sources})
@@ -67,7 +67,7 @@ def program_files(modules: tuple[str, ...]) -> Mapping[str, str]:
 
 @dataclass(frozen=True, kw_only=True)
 class Program:
-    """A program of `modelyard.clients` that jobs run."""
+    """A program of `modelyard.endpoint_tests` that jobs run."""
 
     kind: str
     """Its module, and part of the jobs' names."""
@@ -174,7 +174,7 @@ def _pod(
         "EXPECTATIONS": expectations(plan).to_json(),
         "HOME": "/tmp",
         "PACKAGES": " ".join((*program.packages, *([BOTO3] if reports else []))),
-        "PROGRAM": f"modelyard.clients.{program.kind}",
+        "PROGRAM": f"modelyard.endpoint_tests.{program.kind}",
         "PYTHONPATH": MOUNT_PATH,
         "PYTHONUNBUFFERED": "1",
         "TIMEOUT": str(_REQUEST_SECONDS),

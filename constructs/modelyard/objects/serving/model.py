@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from typing import Any
 
 from modelyard.engines import engine
-from modelyard.manifests.pods import AVAILABILITY
+from modelyard.object_rules.pods import AVAILABILITY
 from modelyard.objects.labels import model_annotations, model_labels, selector_labels
 from modelyard.objects.manifest import Manifest, manifest
 from modelyard.objects.network import router_policy, server_policy

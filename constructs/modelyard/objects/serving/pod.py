@@ -8,7 +8,7 @@ from typing import Any
 from modelyard.engines import ServeSettings, engine, server_args, server_command, server_env
 from modelyard.engines.engine import CACHE, HOME
 from modelyard.engines.vllm import KV_TRANSFER_PORT
-from modelyard.manifests.pods import DRAIN
+from modelyard.object_rules.pods import DRAIN
 from modelyard.objects.labels import (
     ROLE,
     cost_labels,

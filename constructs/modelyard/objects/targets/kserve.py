@@ -13,7 +13,7 @@ from typing import Any
 from modelyard.engines import engine
 from modelyard.engines.vllm import DATA_PARALLEL_PORT
 from modelyard.findings import Finding
-from modelyard.manifests.pods import INSTANCE, Manifest, is_server, pod_templates
+from modelyard.object_rules.pods import INSTANCE, Manifest, is_server, pod_templates
 from modelyard.objects.labels import selector_labels
 from modelyard.objects.network import ANSWERING, callers_of, router_labels
 from modelyard.objects.pods.ports import ENGINE_PORT, PORT, PORT_NAME

@@ -14,7 +14,7 @@ from copy import deepcopy
 
 from modelyard.engines import metrics_of, newest_release
 from modelyard.findings import Finding
-from modelyard.manifests.pods import DRAIN, INSTANCE, Manifest, is_server, pod_templates
+from modelyard.object_rules.pods import DRAIN, INSTANCE, Manifest, is_server, pod_templates
 from modelyard.objects.pods.probes import Drain
 from modelyard.objects.pods.security import container_security_context
 from modelyard.objects.serving.settings import serve_settings

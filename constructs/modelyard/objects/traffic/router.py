@@ -11,7 +11,7 @@ import json
 from collections.abc import Iterator
 from typing import Any
 
-from modelyard.manifests.pods import DRAIN
+from modelyard.object_rules.pods import DRAIN
 from modelyard.objects.labels import model_annotations, model_labels, pool_labels
 from modelyard.objects.manifest import Manifest, manifest
 from modelyard.objects.pods.digest import digest

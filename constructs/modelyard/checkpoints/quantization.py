@@ -1,0 +1,252 @@
+"""How checkpoints store weights: `quantization_config` of Hugging Face, and the bytes that a matrix takes on
+the device."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any, Literal
+
+from modelyard.checkpoints.module_patterns import ModulePatterns, WrongPattern, module_patterns
+
+# MXFP4 packs 32 values with one 8-bit exponent (OCP Microscaling 1.0); NVFP4 packs 16 with one FP8 scale.
+_MX_BLOCK = 32
+_NV_BLOCK = 16
+# NF4 keeps one scale for 64 values, itself in 8 bits with a 32-bit scale for 256 of them (QLoRA, double
+# quantization).
+_NF_BLOCK = 64
+_NF_OUTER = 256
+_GROUP = 128
+# Bits a weight of the GGUF types, scales included (ggml-quants.c, block sizes).
+GGUF_BITS: Mapping[str, float] = {
+    "F16": 16.0,
+    "BF16": 16.0,
+    "Q8_0": 8.5,
+    "Q6_K": 6.5625,
+    "Q5_K_M": 5.67,
+    "Q5_K_S": 5.52,
+    "Q5_0": 5.5,
+    "Q4_K_M": 4.83,
+    "Q4_K_S": 4.58,
+    "Q4_0": 4.5,
+    "IQ4_XS": 4.25,
+    "Q3_K_M": 3.9,
+    "Q2_K": 3.0,
+}
+
+FormatName = Literal["16bit", "fp8", "int8", "int4", "nf4", "mxfp4", "nvfp4", "gguf"]
+
+
+@dataclass(frozen=True)
+class Format:
+    """One way to store a matrix. `block` is the side of a scale's square in FP8, `group` the values that
+    share a scale."""
+
+    name: FormatName
+    bits: float = 16.0
+    group: int = 0
+    block: int = 0
+    zero_points: bool = False
+
+    def bytes_of(self, inputs: int, outputs: int, plain: int = 2) -> float:
+        """Bytes of an `inputs` × `outputs` matrix, with scales; `plain` is that of an unquantized number."""
+        return self.payload_of(inputs, outputs, plain) + self.scales_of(inputs, outputs)
+
+    def payload_of(self, inputs: int, outputs: int, plain: int = 2) -> float:
+        """Bytes of the weights alone."""
+        return inputs * outputs * (plain if self.name == "16bit" else self.bits / 8)
+
+    def scales_of(self, inputs: int, outputs: int) -> float:
+        """Bytes of scales and zero points, which are tensors of their own."""
+        size = inputs * outputs
+        if self.name == "fp8" and self.block:
+            return 4 * (-(-inputs // self.block)) * (-(-outputs // self.block))
+        if self.name in ("fp8", "int8"):
+            return 4 * outputs
+        if self.name == "int4":
+            scale = 2 + (self.bits / 8 if self.zero_points else 0)
+            return scale * outputs * (inputs / self.group if self.group else 1)
+        if self.name == "nf4":
+            return size * (1 + 4 / _NF_OUTER) / _NF_BLOCK
+        if self.name == "mxfp4":
+            return size / _MX_BLOCK
+        return size / _NV_BLOCK if self.name == "nvfp4" else 0.0
+
+
+PLAIN = Format("16bit")
+
+
+@dataclass(frozen=True)
+class Quantization:
+    """How a checkpoint is quantized.
+
+    `method` is Hugging Face's `quant_method`, `bits` the width of a weight. `exceptions` are patterns of
+    modules that are kept in 16 bit, `rules` patterns with a format of their own; `embeddings`: these are
+    quantized as well (GGUF). `online`: a 16-bit checkpoint that the engine quantizes while it loads it.
+    """
+
+    method: str
+    bits: int
+    format: Format
+    exceptions: tuple[str, ...] = ()
+    rules: tuple[tuple[str, Format], ...] = ()
+    experts_only: bool = False
+    embeddings: bool = False
+    online: bool = False
+
+    @cached_property
+    def _kept(self) -> ModulePatterns:
+        return module_patterns(self.exceptions)
+
+    @cached_property
+    def _ruled(self) -> ModulePatterns:
+        return module_patterns(pattern for pattern, _ in self.rules)
+
+    def format_of(self, module: str) -> Format:
+        """Format of the linear layer called `module`, such as `layers.3.mlp.down_proj`."""
+        if self._kept.first(module) is not None:
+            return PLAIN
+        if (place := self._ruled.first(module)) is not None:
+            return self.rules[place][1]
+        if self.experts_only and ".experts" not in module:
+            return PLAIN
+        return self.format
+
+
+class UnknownQuantization(ValueError):
+    """A quantization that no formula is known for."""
+
+
+def read_quantization(config: Mapping[str, Any] | None, override: str | None = None) -> Quantization | None:
+    """The `quantization_config` of a `config.json`; `override` quantizes a 16-bit checkpoint at load
+    (`--quantization`).
+
+    Raises:
+        UnknownQuantization: the method is none that a formula is known for.
+    """
+    if not config:
+        return _named(override.lower(), {}) if override else None
+    found = _named(str(config.get("quant_method") or override or "").lower(), config)
+    try:
+        module_patterns((*found.exceptions, *(pattern for pattern, _ in found.rules)))
+    except WrongPattern as problem:
+        raise UnknownQuantization(str(problem)) from None
+    return found
+
+
+def _named(method: str, config: Mapping[str, Any]) -> Quantization:
+    method, *said = re.split(r"[ /]+", method)
+    method = method.removesuffix("_marlin").replace("_", "-")
+    bits = int(config.get("bits") or config.get("w_bit") or _bits_said(said))
+    group = int(config.get("group_size") or config.get("q_group_size") or _GROUP)
+    skipped = _texts(config.get("modules_to_not_convert"), config.get("ignore"), config.get("ignored_layers"))
+    if method in ("awq", "auto-awq"):
+        zero = bool(config.get("zero_point", True))
+        return Quantization("awq", bits, Format("int4", bits, group, zero_points=zero), skipped)
+    if method in ("gptq", "auto-gptq", "auto-round", "inc", "gptqmodel", "intel"):
+        excluded = (*skipped, *_dynamic_exclusions(config))
+        return Quantization("gptq", bits, Format("int4", bits, max(group, 0), zero_points=True), excluded)
+    if method == "fp8":
+        block = (config.get("weight_block_size") or [0])[0]
+        return Quantization("fp8", 8, Format("fp8", 8, block=int(block)), skipped)
+    if method == "fbgemm-fp8":
+        # Checkpoints of this method keep attention in 16 bit (Llama 3.1 405B's modules_to_not_convert lists
+        # it).
+        return Quantization("fbgemm_fp8", 8, Format("fp8", 8), skipped or ("*self_attn*",))
+    if method == "mxfp4" or method == "gpt-oss-mxfp4":
+        return Quantization("mxfp4", 4, Format("mxfp4", 4), skipped, experts_only=True)
+    if method in ("bitsandbytes", "bnb"):
+        four = config.get("load_in_4bit", config.get("_load_in_4bit", not config.get("load_in_8bit")))
+        stored = Format("nf4", 4) if four else Format("int8", 8)
+        return Quantization(
+            "bitsandbytes", 4 if four else 8, stored, _texts(config.get("llm_int8_skip_modules"))
+        )
+    if method == "gguf":
+        kind = str(config.get("type") or (said or ["Q4_K_M"])[0]).upper()
+        if kind not in GGUF_BITS:
+            raise UnknownQuantization(f"GGUF type {kind}; known are {', '.join(GGUF_BITS)}")
+        return Quantization("gguf", round(GGUF_BITS[kind]), Format("gguf", GGUF_BITS[kind]), embeddings=True)
+    if method.startswith("modelopt"):
+        return _modelopt(config, skipped)
+    if method in ("nvfp4", "fp4"):
+        return Quantization("modelopt", 4, Format("nvfp4", 4), skipped)
+    if method == "compressed-tensors":
+        return _compressed_tensors(config, skipped, bits)
+    if method in ("8-bit", "w8a16", "experts-int8", "int8"):
+        return Quantization(
+            "compressed-tensors", 8, Format("int8", 8), skipped, experts_only="experts" in method
+        )
+    raise UnknownQuantization(f"quantization method '{method}'")
+
+
+def _bits_said(words: list[str]) -> int:
+    """The width in a name such as `compressed-tensors w8a8`; 4 where none is said, as AWQ and GPTQ are
+    published."""
+    return 8 if any(mark in word for word in words for mark in ("w8", "int8", "fp8")) else 4
+
+
+def _compressed_tensors(config: Mapping[str, Any], skipped: tuple[str, ...], bits: int) -> Quantization:
+    """Groups of modules by target; `ignore` stays in 16 bit."""
+    rules: list[tuple[str, Format]] = []
+    main: Format | None = None
+    for group in (config.get("config_groups") or {}).values():
+        stored = _scheme(group.get("weights") or {})
+        targets = [str(target) for target in group.get("targets", ("Linear",))]
+        if "Linear" in targets:
+            main = stored
+        else:
+            rules += [(target, stored) for target in targets]
+    if main is None and not rules:
+        main = Format("int4", bits, _GROUP) if bits == 4 else Format("int8", 8)
+    return Quantization(
+        "compressed-tensors", int((main or rules[0][1]).bits), main or PLAIN, skipped, tuple(rules)
+    )
+
+
+def _scheme(weights: Mapping[str, Any]) -> Format:
+    bits = int(weights.get("num_bits") or 8)
+    group = int(weights.get("group_size") or 0)
+    floating = weights.get("type") == "float"
+    if floating and bits == 4:
+        return Format("mxfp4", 4) if group == _MX_BLOCK else Format("nvfp4", 4)
+    if floating:
+        block = (weights.get("block_structure") or [0])[0]
+        return Format("fp8", 8, block=int(block))
+    if bits == 8 and not group:
+        return Format("int8", 8)
+    return Format("int4", bits, group, zero_points=not weights.get("symmetric", True))
+
+
+def _modelopt(config: Mapping[str, Any], skipped: tuple[str, ...]) -> Quantization:
+    algorithm = str(config.get("quant_algo") or "").upper()
+    rules = tuple(
+        (name, _algorithm(str(layer.get("quant_algo", "")), layer))
+        for name, layer in (config.get("quantized_layers") or {}).items()
+    )
+    if algorithm == "MIXED_PRECISION" or (rules and not algorithm):
+        return Quantization("modelopt", 4, PLAIN, skipped, rules)
+    return Quantization(
+        "modelopt", 8 if "FP8" in algorithm else 4, _algorithm(algorithm, config), skipped, rules
+    )
+
+
+def _algorithm(name: str, config: Mapping[str, Any]) -> Format:
+    upper = name.upper()
+    if "NVFP4" in upper or not upper:
+        return Format("nvfp4", 4)
+    if "FP8" in upper:
+        return Format("fp8", 8, block=128 if "BLOCK" in upper or "PB" in upper else 0)
+    if "W4" in upper or "AWQ" in upper:
+        return Format("int4", 4, int(config.get("group_size") or _GROUP))
+    raise UnknownQuantization(f"ModelOpt algorithm '{name}'")
+
+
+def _dynamic_exclusions(config: Mapping[str, Any]) -> tuple[str, ...]:
+    """GPTQModel's `dynamic`: keys that begin with `-:` are patterns of modules left alone."""
+    return tuple(f"re:{key[2:]}" for key in (config.get("dynamic") or {}) if str(key).startswith("-:"))
+
+
+def _texts(*lists: Sequence[str] | None) -> tuple[str, ...]:
+    return tuple(dict.fromkeys(str(text) for items in lists for text in items or ()))

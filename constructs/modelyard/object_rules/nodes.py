@@ -1,0 +1,124 @@
+"""Pods find a pool that takes them, and pools keep what runs on them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from math import inf
+
+from modelyard.findings import Finding
+from modelyard.object_rules.broken import broken
+from modelyard.object_rules.index import reference, scaled
+from modelyard.object_rules.pods import (
+    AVAILABILITY,
+    Manifest,
+    at,
+    is_server,
+    named,
+    pod_templates,
+    runs_engine,
+)
+
+_POOL = "karpenter.sh/nodepool"
+_SETTLED = "karpenter.sh/do-not-disrupt"
+_CLASSES = ("EC2NodeClass", "NodeClass")  # of Karpenter, and of EKS Auto Mode
+_LONGEST_LIFE = 21 * 24  # hours of a node in EKS Auto Mode (EKS user guide, automode)
+_ACCELERATORS = ("nvidia.com/gpu", "aws.amazon.com/neuron")
+
+
+def node_findings(items: list[Manifest]) -> Iterator[Finding]:
+    """Broken rules between pods and NodePools, and of NodePools and EC2NodeClasses."""
+    pools = {named(item)[1]: item for item in items if item["kind"] == "NodePool"}
+    classes = {(item["kind"], named(item)[1]) for item in items if item["kind"] in _CLASSES}
+    used, settled = set(), set()
+    for workload in filter(runs_engine, items):
+        for template in pod_templates(workload):
+            wanted = (template["spec"].get("nodeSelector") or {}).get(_POOL)
+            if wanted:
+                used.add(wanted)
+                if (at(template, "metadata.annotations") or {}).get(_SETTLED) == "true":
+                    settled.add(wanted)
+            yield from _place_findings(workload, template["spec"], pools)
+    for name, pool in pools.items():
+        yield from _pool_findings(pool, classes, accelerated=name in used)
+    for item in items:
+        if item["kind"] == "EC2NodeClass":
+            yield from _class_findings(item, settled=named(item)[1] in settled)
+    growing = {
+        scaled(item)
+        for item in items
+        if item["kind"] == "ScaledObject" and item["spec"].get("maxReplicaCount", 2) > 1
+    }
+    for server in filter(is_server, items):
+        if server["spec"].get("replicas", 1) > 1 or reference(server) in growing:
+            stated = (at(server, "metadata.annotations") or {}).get(AVAILABILITY)
+            spread = pod_templates(server)[0]["spec"].get("topologySpreadConstraints")
+            if not spread and stated != "single":
+                yield broken(server, "may have all replicas on one node", "keep topologySpreadConstraints")
+
+
+def _place_findings(workload: Manifest, spec: Manifest, pools: dict[str, Manifest]) -> Iterator[Finding]:
+    wanted = (spec.get("nodeSelector") or {}).get(_POOL)
+    asked = at(spec["containers"][0], "resources.limits") or {}
+    if wanted is None:
+        if any(name in asked for name in _ACCELERATORS):
+            yield broken(workload, "selects no pool", f"keep nodeSelector {_POOL}")
+        return
+    if wanted not in pools:
+        yield broken(workload, f"selects pool {wanted}, which nobody renders", "keep its NodePool")
+        return
+    tolerated = {t.get("key") for t in spec.get("tolerations") or []}
+    for taint in at(pools[wanted], "spec.template.spec.taints") or []:
+        if taint["key"] not in tolerated:
+            yield broken(
+                workload, f"does not tolerate {taint['key']} of pool {wanted}", "keep its tolerations"
+            )
+
+
+def _pool_findings(pool: Manifest, classes: set[tuple[str, str]], *, accelerated: bool) -> Iterator[Finding]:
+    spec = pool["spec"]
+    named_class = at(spec, "template.spec.nodeClassRef") or {}
+    if (named_class.get("kind"), named_class.get("name")) not in classes:
+        yield broken(pool, "names a node class that nobody renders", "keep it")
+    if not spec.get("limits"):
+        yield broken(pool, "may grow without end", "keep its limits")
+    if auto_mode := named_class.get("kind") == "NodeClass":
+        lives = [
+            _hours(at(spec, f"template.spec.{key}")) for key in ("expireAfter", "terminationGracePeriod")
+        ]
+        if sum(lives) > _LONGEST_LIFE:
+            yield broken(
+                pool,
+                "has nodes that live longer than EKS Auto Mode lets them",
+                f"keep expireAfter and terminationGracePeriod within {_LONGEST_LIFE}h together",
+            )
+    if not accelerated:
+        return
+    if not at(spec, "template.spec.taints"):
+        yield broken(pool, "takes any pod", "keep the taint of its accelerator")
+    if at(spec, "disruption.consolidationPolicy") != "WhenEmpty":
+        yield broken(pool, "moves models that run", "keep consolidationPolicy WhenEmpty")
+    if not auto_mode and at(spec, "template.spec.expireAfter") != "Never":
+        yield broken(pool, "ends nodes that serve a model", "keep expireAfter Never")
+    if not at(spec, "disruption.budgets"):
+        yield broken(pool, "may replace a tenth of its nodes at once", "keep the disruption budgets")
+
+
+def _hours(duration: object) -> float:
+    """Hours of a duration such as `480h`; without end for anything else."""
+    text = str(duration)
+    return float(text[:-1]) if text.endswith("h") and text[:-1].isdigit() else inf
+
+
+def _class_findings(item: Manifest, *, settled: bool) -> Iterator[Finding]:
+    """`settled`: models run there that are not to be moved, so no new image may replace their nodes."""
+    spec = item["spec"]
+    aliases = [str(term.get("alias", "")) for term in spec.get("amiSelectorTerms") or []]
+    if settled and any(alias.endswith("@latest") for alias in aliases):
+        yield broken(item, "takes any new AMI", "pin a release of the AMI")
+    if at(spec, "metadataOptions.httpTokens") != "required":
+        yield broken(item, "answers IMDSv1", "keep httpTokens: required")
+    if at(spec, "metadataOptions.httpPutResponseHopLimit") != 1:
+        yield broken(item, "gives pods the node's credentials", "keep httpPutResponseHopLimit: 1")
+    disks = [at(disk, "ebs.encrypted") for disk in spec.get("blockDeviceMappings") or []]
+    if not disks or not all(disks):
+        yield broken(item, "has a disk that is not encrypted", "keep encrypted: true")

@@ -1,0 +1,67 @@
+"""What the API server refuses for its size or spelling: schemas know neither."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Iterator
+from typing import Any, Final
+
+from modelyard.findings import Finding
+from modelyard.object_rules.broken import broken
+from modelyard.object_rules.pods import Manifest
+from modelyard.spec.labels import is_label_value, is_qualified_name
+
+ANNOTATIONS_BYTES: Final = 256 << 10
+"""All keys and values together (apimachinery, TotalAnnotationSizeLimitB)."""
+DATA_BYTES: Final = 1 << 20
+"""Of a ConfigMap (Kubernetes, MaxSecretSize, which holds for both kinds)."""
+
+
+def size_findings(items: Iterable[Manifest]) -> Iterator[Finding]:
+    """Objects that are too large, and labels and annotations that are none."""
+    for item in items:
+        for metadata in _metadata(item):
+            yield from _metadata_findings(item, metadata)
+        data = item.get("data")
+        if item["kind"] == "ConfigMap" and isinstance(data, dict) and (size := _bytes(data)) > DATA_BYTES:
+            yield broken(item, f"data has {size:,} bytes", f"use at most {DATA_BYTES:,}")
+
+
+def _metadata_findings(item: Manifest, metadata: dict[str, Any]) -> Iterator[Finding]:
+    annotations, labels = metadata.get("annotations"), metadata.get("labels")
+    if isinstance(annotations, dict):
+        if (size := _bytes(annotations)) > ANNOTATIONS_BYTES:
+            yield broken(item, f"annotations have {size:,} bytes", f"use at most {ANNOTATIONS_BYTES:,}")
+        for key in annotations:
+            if not is_qualified_name(str(key).lower()):
+                yield broken(item, f"annotation '{str(key)[:80]}' is no key", "use [DOMAIN/]NAME")
+    if isinstance(labels, dict):
+        for key, value in labels.items():
+            if not is_qualified_name(str(key)):
+                yield broken(item, f"label '{str(key)[:80]}' is no key", "use [DOMAIN/]NAME")
+            elif not is_label_value(str(value)):
+                yield broken(
+                    item,
+                    f"the value of label {key} is none: {len(str(value))} characters, or signs that labels do not have",
+                    "use at most 63 letters, digits, '-', '_' and '.'",
+                )
+
+
+def _metadata(value: Any) -> Iterator[dict[str, Any]]:
+    """The object's own, and those of the pods in it."""
+    waiting = [value]
+    while waiting:
+        found = waiting.pop()
+        if isinstance(found, dict):
+            if isinstance(metadata := found.get("metadata"), dict):
+                yield metadata
+            waiting += [found[key] for key in _WITH_METADATA & found.keys()]
+
+
+_WITH_METADATA: Final = frozenset(
+    ("spec", "template", "jobTemplate", "leaderWorkerTemplate", "leaderTemplate", "workerTemplate")
+)
+
+
+def _bytes(value: Any) -> int:
+    return len(json.dumps(value, ensure_ascii=False, separators=(",", ":")).encode(errors="replace"))
