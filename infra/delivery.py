@@ -23,7 +23,7 @@ from modelyard.planning.identity import (
     cache_variable,
 )
 from modelyard.spec import Environment
-from modelyard.spec.environment import ManagedArgoCd as ManagedArgoCdSettings
+from modelyard.spec.environment import ArgoCdCapability as ManagedArgoCdSettings
 
 
 class DeliveryStack(EnvironmentStack):

@@ -14,7 +14,7 @@ from infra.cluster import cluster_security_group
 from infra.environment_stack import EnvironmentStack
 from infra.network import vpc_of
 from modelyard.aws.lustre_cache import LustreCache
-from modelyard.aws.model_cache import ModelCache
+from modelyard.aws.model_cache import EfsCache
 from modelyard.aws.private_bucket import PrivateBucket
 from modelyard.aws.s3_files_cache import S3FilesCache
 from modelyard.aws.weights_reader import WeightsReader
@@ -91,7 +91,7 @@ class ModelCacheStack(EnvironmentStack):
             }
         if cache.file_system == "lustre":
             return self._lustre(vpc, clients)
-        shared = ModelCache(
+        shared = EfsCache(
             self,
             "Cache",
             vpc=vpc,

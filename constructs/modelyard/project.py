@@ -17,7 +17,7 @@ from modelyard.reading import PRICES, read_file
 from modelyard.secret_values import shown
 from modelyard.spec import Catalogue, Environment, load_catalogue, load_environment
 from modelyard.spec.folders import environment_files
-from modelyard.spec.yaml_source import Source
+from modelyard.spec.yaml_source import YamlSource
 
 MODELS = Path("models")
 ENVIRONMENTS = Path("environments")
@@ -30,7 +30,7 @@ class Project:
     catalogue: Catalogue
     environment: Environment | None
     findings: tuple[Finding, ...]
-    source: Source | None = None
+    source: YamlSource | None = None
     prices: Prices | None = None
     """Those of the environment's region; None: the shipped ones."""
 

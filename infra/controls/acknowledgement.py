@@ -19,7 +19,7 @@ class Place:
 
 
 @dataclass(frozen=True)
-class Acknowledgement:
+class AcceptedRules:
     """One reason for one or more rules of a checker.
 
     Rules are exact, with `{account}` and `{region}` for the stack's own, and `{bucket}` for each of its

@@ -9,7 +9,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Final
 
-from infra.controls.acknowledgement import Acknowledgement, Place, managed, wild
+from infra.controls.acknowledgement import AcceptedRules, Place, managed, wild
 from infra.controls.options import OPTIONS
 from infra.controls.violation import Checker, Violation
 
@@ -27,49 +27,49 @@ _ACCESS_LOGS: Final[tuple[tuple[Checker, str], ...]] = (
 _PROVIDER: Final = "Delivery/Flux/Installer/Provider/framework-onEvent"
 
 ENVIRONMENT: Final = (
-    Acknowledgement(
+    AcceptedRules(
         "cdk-nag",
         managed("AmazonEKSClusterPolicy"),
         "Cluster/Cluster/Cluster/Role/*",
         "the policy that EKS documents for the control plane; AWS extends it when EKS needs more",
     ),
-    Acknowledgement(
+    AcceptedRules(
         "cdk-nag",
         _NODE_POLICIES,
         "Cluster/Cluster/SystemNodes/Role/*",
         "the policies that EKS documents for nodes; pods have roles of their own and cannot reach the node's",
     ),
-    Acknowledgement(
+    AcceptedRules(
         "cdk-nag",
         _NODE_POLICIES,
         "Karpenter/Karpenter/NodeRole/*",
         "the policies that Karpenter documents for nodes; pods cannot reach the node's role",
     ),
-    Acknowledgement(
+    AcceptedRules(
         "cdk-nag",
         managed("AmazonEKS_CNI_Policy"),
         "Cluster/Cluster/VpcCniRole/*",
         "the CNI's own policy; its add-on updates itself and may need what is added there",
     ),
-    Acknowledgement(
+    AcceptedRules(
         "cdk-nag",
         managed("service-role/AmazonEBSCSIDriverPolicy"),
         "Cluster/Cluster/EbsDriverRole/*",
         "the driver's own policy, bound by tags; its add-on updates itself and may need what is added there",
     ),
-    Acknowledgement(
+    AcceptedRules(
         "cdk-nag",
         wild("<Weights79DEE8EF.Arn>/*"),
         "ModelCache/Reader/Role/*",
         "every object of the one bucket: models name their files, and are not known to the template",
     ),
-    Acknowledgement(
+    AcceptedRules(
         "cdk-nag",
         managed("service-role/AmazonEFSCSIDriverPolicy"),
         "Cluster/Cluster/EfsDriverRole/*",
         "the driver's own policy, bound by tags; its add-on updates itself and may need what is added there",
     ),
-    Acknowledgement(
+    AcceptedRules(
         "cdk-nag",
         wild(
             *(
@@ -93,122 +93,122 @@ ENVIRONMENT: Final = (
         "Karpenter/Karpenter/Policies/NodeLifecycle/*",
         "nodes that do not exist yet; every write is bound to this cluster's tags, as in Karpenter's reference",
     ),
-    Acknowledgement(
+    AcceptedRules(
         "cdk-nag",
         wild("arn:aws:iam::{account}:instance-profile/*"),
         "Karpenter/Karpenter/Policies/*",
         "Karpenter lists and reads profiles by name; writes are bound to this cluster's tags",
     ),
-    Acknowledgement(
+    AcceptedRules(
         "cdk-nag",
         wild("*"),
         "Karpenter/Karpenter/Policies/*",
         "reads for which AWS has no resources; infra/controls/iam_rules.py lists each with its source",
     ),
-    Acknowledgement(
+    AcceptedRules(
         "cdk-nag",
         wild("arn:aws:ssm:{region}::parameter/aws/service/*"),
         "Karpenter/Karpenter/Policies/ResourceDiscovery/*",
         "public parameters of AWS, under which the ids of node images stand",
     ),
-    Acknowledgement(
+    AcceptedRules(
         "cdk-nag",
         ("AwsSolutions-SQS3",),
         "Karpenter/Karpenter/Interruptions/*",
         "a warning is worth nothing after five minutes, and less in a queue that nobody reads",
     ),
-    Acknowledgement(
+    AcceptedRules(
         "cfn-guard",
         ("sqs_dlq_check",),
         "Karpenter/Karpenter/Interruptions/*",
         "a warning is worth nothing after five minutes, and less in a queue that nobody reads",
     ),
-    Acknowledgement(
+    AcceptedRules(
         "checkov",
         ("CKV_AWS_27",),
         "Karpenter/Karpenter/Interruptions/*",
         "checkov knows KMS keys alone; the queue is encrypted with the key of SQS",
     ),
-    Acknowledgement(
+    AcceptedRules(
         "cdk-nag",
         ("AwsSolutions-SMG4",),
         "Secrets/Secrets/Secrets/*",
         "tokens of Hugging Face and certificates are issued elsewhere; AWS cannot rotate them",
     ),
-    Acknowledgement(
+    AcceptedRules(
         "cdk-nag",
         ("AwsSolutions-S1",),
         "ModelCache/Weights/*",
         "one role reads the bucket and nobody else; AWS CloudTrail's data events say who put what, where that is asked",
     ),
-    Acknowledgement(
+    AcceptedRules(
         "checkov",
         ("CKV_AWS_18",),
         "ModelCache/Weights/*",
         "one role reads the bucket and nobody else; AWS CloudTrail's data events say who put what, where that is asked",
     ),
-    Acknowledgement(
+    AcceptedRules(
         "cfn-guard",
         ("s3_bucket_logging_enabled_check",),
         "ModelCache/Weights/*",
         "one role reads the bucket and nobody else; AWS CloudTrail's data events say who put what, where that is asked",
     ),
-    Acknowledgement(
+    AcceptedRules(
         "cfn-guard",
         ("s3_bucket_default_encryption_kms_check",),
         "ModelCache/Weights/*",
         "encrypted with the key of S3: weights are no secret, and every reader would need a grant of ours",
     ),
-    Acknowledgement(
+    AcceptedRules(
         "cfn-guard",
         ("s3_event_notifications_enabled_check",),
         "ModelCache/Weights/*",
         "servers read what they were told to; nothing waits for an event",
     ),
-    Acknowledgement(
+    AcceptedRules(
         "cfn-guard",
         ("s3_bucket_object_lock_enabled_check",),
         "ModelCache/Weights/*",
         "weights can be fetched again; versions keep what was overwritten for 30 days",
     ),
-    Acknowledgement(
+    AcceptedRules(
         "cdk-nag",
         ("AwsSolutions-S1",),
         "Delivery/Delivery/Tree/*",
         "two roles reach the bucket, every version of every file stays for 90 days, and no secret is in it",
     ),
-    Acknowledgement(
+    AcceptedRules(
         "checkov",
         ("CKV_AWS_18",),
         "Delivery/Delivery/Tree/*",
         "two roles reach the bucket, every version of every file stays for 90 days, and no secret is in it",
     ),
-    Acknowledgement(
+    AcceptedRules(
         "cfn-guard",
         ("s3_bucket_logging_enabled_check",),
         "Delivery/Delivery/Tree/*",
         "two roles reach the bucket, every version of every file stays for 90 days, and no secret is in it",
     ),
-    Acknowledgement(
+    AcceptedRules(
         "cfn-guard",
         ("s3_bucket_default_encryption_kms_check",),
         "Delivery/Delivery/Tree/*",
         "encrypted with the key of S3; the tree holds no secret values, and a key of ours would add a way to fail",
     ),
-    Acknowledgement(
+    AcceptedRules(
         "cfn-guard",
         ("s3_event_notifications_enabled_check",),
         "Delivery/Delivery/Tree/*",
         "Flux asks the bucket every minute; nothing waits for an event",
     ),
-    Acknowledgement(
+    AcceptedRules(
         "cfn-guard",
         ("s3_bucket_object_lock_enabled_check",),
         "Delivery/Delivery/Tree/*",
         "every file can be rendered again from Git; a lock would keep the bucket of a destroyed environment",
     ),
     *(
-        Acknowledgement(
+        AcceptedRules(
             checker,
             (rule,),
             "Delivery/Reports/Bucket/*",
@@ -216,37 +216,37 @@ ENVIRONMENT: Final = (
         )
         for checker, rule in _ACCESS_LOGS
     ),
-    Acknowledgement(
+    AcceptedRules(
         "cfn-guard",
         ("s3_bucket_default_encryption_kms_check",),
         "Delivery/Reports/Bucket/*",
         "encrypted with the key of S3: the lookup role of `cdk bootstrap` reads the reports, and is denied kms:Decrypt",
     ),
-    Acknowledgement(
+    AcceptedRules(
         "cfn-guard",
         ("s3_event_notifications_enabled_check",),
         "Delivery/Reports/Bucket/*",
         "`modelyard verify` asks the bucket as long as it waits; nothing else does",
     ),
-    Acknowledgement(
+    AcceptedRules(
         "cfn-guard",
         ("s3_bucket_object_lock_enabled_check",),
         "Delivery/Reports/Bucket/*",
         "a model can be asked again; a lock would keep the bucket of a destroyed environment",
     ),
-    Acknowledgement(
+    AcceptedRules(
         "cdk-nag",
         wild("<ReportsBucket95FE29A2.Arn>/*/*.json"),
         "Delivery/Reports/Role/*",
         "the reports of one named bucket, by job and pod: Kubernetes makes up the names of pods",
     ),
-    Acknowledgement(
+    AcceptedRules(
         "cdk-nag",
         managed("service-role/AWSLambdaBasicExecutionRole"),
         f"{_UPLOAD}/ServiceRole/*",
         "the role is CDK's; the policy lets the function write its log and nothing else",
     ),
-    Acknowledgement(
+    AcceptedRules(
         "cdk-nag",
         wild(
             "arn:aws:s3:::cdk-hnb659fds-assets-{account}-{region}/*",
@@ -255,44 +255,44 @@ ENVIRONMENT: Final = (
         f"{_UPLOAD}/ServiceRole/*",
         "the objects of two named buckets: it copies a tree whose files are not known before it is rendered",
     ),
-    Acknowledgement(
+    AcceptedRules(
         "cdk-nag",
         wild("<DeliveryTreeB2CC1712.Arn>/*"),
         "Delivery/Flux/SourceRole/*",
         "Flux reads the whole tree of one named bucket, and writes nothing",
     ),
-    Acknowledgement(
+    AcceptedRules(
         "cdk-nag",
         managed("service-role/AWSLambdaVPCAccessExecutionRole"),
         "Delivery/Flux/InstallerRole/*",
         "network interfaces in the VPC and the function's log; AWS documents this policy for it",
     ),
-    Acknowledgement(
+    AcceptedRules(
         "cdk-nag",
         managed("service-role/AWSLambdaBasicExecutionRole", "service-role/AWSLambdaVPCAccessExecutionRole"),
         f"{_PROVIDER}/ServiceRole/*",
         "the role is CDK's and takes no other; the policies are for the log and network interfaces",
     ),
-    Acknowledgement(
+    AcceptedRules(
         "cdk-nag",
         wild("<FluxInstallerHandlerEE8EAF03.Arn>:*"),
         f"{_PROVIDER}/ServiceRole/*",
         "the versions of one named function",
     ),
-    Acknowledgement(
+    AcceptedRules(
         "cdk-nag",
         ("AwsSolutions-L1",),
         _UPLOAD + "/Resource",
         "the runtime is CDK's choice for its own code, tested with its release; it moves with aws-cdk-lib",
     ),
-    Acknowledgement(
+    AcceptedRules(
         "cdk-nag",
         ("AwsSolutions-L1",),
         "Delivery/Flux/Installer/Handler/Resource",
         "the runtime is CDK's choice for its own code, tested with its release; it moves with aws-cdk-lib",
     ),
     *(
-        Acknowledgement(
+        AcceptedRules(
             "checkov",
             ("CKV_AWS_115", "CKV_AWS_116", "CKV_AWS_173"),
             path,
@@ -300,62 +300,62 @@ ENVIRONMENT: Final = (
         )
         for path in (f"{_UPLOAD}/Resource", "Delivery/Flux/Installer/*/Resource")
     ),
-    Acknowledgement(
+    AcceptedRules(
         "checkov",
         ("CKV_AWS_117",),
         f"{_UPLOAD}/Resource",
         "it talks to S3 and CloudFormation, and to nothing in the VPC",
     ),
-    Acknowledgement(
+    AcceptedRules(
         "cfn-guard",
         ("cloudwatch_log_group_encrypted_check",),
         "*",
         "CloudWatch encrypts every group with a key of its own; with a key of ours, losing it loses the evidence",
     ),
-    Acknowledgement(
+    AcceptedRules(
         "cfn-guard",
         ("cloudwatch_log_group_retention_period_check",),
         "*",
         "an environment that leaves nothing behind; where data stays, logs are kept for the year that the rule wants",
         disposable=True,
     ),
-    Acknowledgement(
+    AcceptedRules(
         "checkov",
         ("CKV_AWS_158",),
         "*",
         "CloudWatch encrypts every group with a key of its own; with a key of ours, losing it loses the evidence",
     ),
-    Acknowledgement(
+    AcceptedRules(
         "cfn-guard",
         ("kms_create_grant_aws_service_check",),
         "*Key/Resource",
         "the key policy is AWS's default: IAM of the account decides who may use the key",
     ),
-    Acknowledgement(
+    AcceptedRules(
         "cfn-guard",
         ("ec2_launch_template_monitoring_enabled_check",),
         "Cluster/Cluster/SystemNodes/Template/*",
         "Prometheus watches nodes every 30 seconds; detailed monitoring would be paid for and looked at by nobody",
     ),
-    Acknowledgement(
+    AcceptedRules(
         "cfn-guard",
         ("efs_automatic_backups_enabled_check",),
         "ModelCache/Cache/FileSystem/*",
         "every byte of the cache can be downloaded again from where it came",
     ),
-    Acknowledgement(
+    AcceptedRules(
         "cfn-lint",
         ("W3010",),
         "Network/Network/*",
         "zones are stated, since a look-up takes credentials",
     ),
-    Acknowledgement(
+    AcceptedRules(
         "cfn-lint",
         ("W3005",),
         "*",
         "CDK states dependencies that a reference implies already; the order is the same",
     ),
-    Acknowledgement(
+    AcceptedRules(
         "cfn-lint",
         ("W2001",),
         "*",
@@ -365,43 +365,43 @@ ENVIRONMENT: Final = (
 """For the stacks of an environment."""
 
 PIPELINE: Final = (
-    Acknowledgement(
+    AcceptedRules(
         "cdk-nag",
         ("AwsSolutions-S1",),
         "Pipeline/Artifacts/*",
         "the roles of one pipeline reach it, and CodePipeline keeps a record of every execution and its artifacts",
     ),
-    Acknowledgement(
+    AcceptedRules(
         "cfn-guard",
         ("s3_bucket_logging_enabled_check",),
         "Pipeline/Artifacts/*",
         "the roles of one pipeline reach it, and CodePipeline keeps a record of every execution and its artifacts",
     ),
-    Acknowledgement(
+    AcceptedRules(
         "checkov",
         ("CKV_AWS_18",),
         "Pipeline/Artifacts/*",
         "the roles of one pipeline reach it, and CodePipeline keeps a record of every execution and its artifacts",
     ),
-    Acknowledgement(
+    AcceptedRules(
         "cfn-guard",
         ("s3_event_notifications_enabled_check",),
         "Pipeline/Artifacts/*",
         "CodePipeline reads what it has written itself; nothing waits for an event",
     ),
-    Acknowledgement(
+    AcceptedRules(
         "cfn-guard",
         ("s3_bucket_object_lock_enabled_check",),
         "Pipeline/Artifacts/*",
         "artifacts are made again from the commit; they leave after 90 days",
     ),
-    Acknowledgement(
+    AcceptedRules(
         "cdk-nag",
         wild("<Artifacts82DD59A1.Arn>/*"),
         "Pipeline/Pipeline/*/DefaultPolicy/Resource",
         "objects of one named bucket, whose keys CodePipeline makes up for each execution",
     ),
-    Acknowledgement(
+    AcceptedRules(
         "cdk-nag",
         wild(
             "arn:aws:cloudformation:{region}:{account}:stack/CDKToolkit/*",
@@ -413,10 +413,10 @@ PIPELINE: Final = (
 )
 """For the stack of the pipeline."""
 
-SHIPPED: Final[tuple[Acknowledgement, ...]] = (*ENVIRONMENT, *PIPELINE)
+SHIPPED: Final[tuple[AcceptedRules, ...]] = (*ENVIRONMENT, *PIPELINE)
 """Those that the environments of this repository need."""
 
-ACKNOWLEDGEMENTS: Final[tuple[Acknowledgement, ...]] = (*ENVIRONMENT, *OPTIONS, *PIPELINE)
+ACKNOWLEDGEMENTS: Final[tuple[AcceptedRules, ...]] = (*ENVIRONMENT, *OPTIONS, *PIPELINE)
 
 
 @dataclass(frozen=True)
@@ -424,7 +424,7 @@ class Verdict:
     """The findings of one set of stacks: those that nobody has accepted, and who accepted the others."""
 
     open: tuple[Violation, ...]
-    accepted: tuple[tuple[Violation, Acknowledgement], ...]
+    accepted: tuple[tuple[Violation, AcceptedRules], ...]
 
 
 def judge(violations: Iterable[Violation], place: Place) -> Verdict:

@@ -5,17 +5,17 @@ from __future__ import annotations
 
 from typing import Final
 
-from infra.controls.acknowledgement import Acknowledgement, managed, wild
+from infra.controls.acknowledgement import AcceptedRules, managed, wild
 from modelyard.aws.karpenter_permissions import TAGGED_AT_LAUNCH
 
 OPTIONS: Final = (
-    Acknowledgement(
+    AcceptedRules(
         "cdk-nag",
         managed("AmazonEKSWorkerNodeMinimalPolicy", "AmazonEC2ContainerRegistryPullOnly"),
         "Cluster/Cluster/NodeRole/*",
         "the policies that EKS documents for nodes of Auto Mode; pods have roles of their own",
     ),
-    Acknowledgement(
+    AcceptedRules(
         "cdk-nag",
         managed(
             "AmazonEKSClusterPolicy",
@@ -27,25 +27,25 @@ OPTIONS: Final = (
         "Cluster/Cluster/ClusterRole/*",
         "the policies that EKS documents for the control plane of Auto Mode; AWS extends them when EKS needs more",
     ),
-    Acknowledgement(
+    AcceptedRules(
         "cdk-nag",
         wild(*(f"arn:aws:ec2:{{region}}:{{account}}:{kind}/*" for kind in TAGGED_AT_LAUNCH)),
         "Cluster/Cluster/ClusterRole/*",
         "nodes that do not exist yet; every write is bound to this cluster's tag, as EKS documents it for tags of one's own",
     ),
-    Acknowledgement(
+    AcceptedRules(
         "cdk-nag",
         wild("arn:aws:s3:::{bucket}/*"),
         "ModelCache/Reader/Role/*",
         "every object of a bucket that the environment names: models name their files, templates do not know them",
     ),
-    Acknowledgement(
+    AcceptedRules(
         "cdk-nag",
         wild("<Weights79DEE8EF.Arn>/*"),
         "ModelCache/Cache/*Role/*",
         "the file system is the bucket: every object of it is a file",
     ),
-    Acknowledgement(
+    AcceptedRules(
         "cdk-nag",
         wild("arn:<AWS::Partition>:events:{region}:{account}:rule/DO-NOT-DELETE-S3-Files*"),
         "ModelCache/Cache/ServiceRole/*",

@@ -7,7 +7,7 @@ import re
 import sys
 from pathlib import Path
 
-from infra.controls.acknowledgement import Acknowledgement
+from infra.controls.acknowledgement import AcceptedRules
 from infra.controls.acknowledgements import ACKNOWLEDGEMENTS
 from modelyard.writing import write_file
 
@@ -30,7 +30,7 @@ def acknowledgements() -> str:
     return "\n".join(rows)
 
 
-def _rules(each: Acknowledgement) -> str:
+def _rules(each: AcceptedRules) -> str:
     short = (
         rule.replace("AwsSolutions-", "")
         .replace("Policy::arn:<AWS::Partition>:iam::aws:policy/", "")
@@ -46,7 +46,7 @@ def _rules(each: Acknowledgement) -> str:
     )
 
 
-def _reason(each: Acknowledgement) -> str:
+def _reason(each: AcceptedRules) -> str:
     return each.reason + (" (only where `removal` is destroy)" if each.disposable else "")
 
 

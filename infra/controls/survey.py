@@ -10,7 +10,7 @@ from typing import Any
 
 import aws_cdk as cdk
 
-from infra.controls.acknowledgement import Acknowledgement, Place
+from infra.controls.acknowledgement import AcceptedRules, Place
 from infra.controls.acknowledgements import Verdict, judge
 from infra.controls.plugins import add_controls, place_of, read_report
 from infra.controls.scanners import StackTemplate, cfn_lint_violations, checkov_violations, templates_of
@@ -149,8 +149,8 @@ def survey(assembled: Iterable[Assembled], *, checkov: Path, workspace: Path) ->
 
 
 def stale(
-    surveys: Iterable[Survey], acknowledgements: Iterable[Acknowledgement]
-) -> list[tuple[Acknowledgement, str]]:
+    surveys: Iterable[Survey], acknowledgements: Iterable[AcceptedRules]
+) -> list[tuple[AcceptedRules, str]]:
     """Rules of `acknowledgements` that matched nothing anywhere."""
     wanted = list(acknowledgements)
     used = {

@@ -17,9 +17,9 @@ import pytest
 from modelyard.cli.bench import write
 from modelyard.endpoint_tests import load
 from modelyard.endpoint_tests.bench import run_bench, settings_json
-from modelyard.endpoint_tests.endpoint import Expectations, Target
-from modelyard.endpoint_tests.load import Workload
-from modelyard.endpoint_tests.measurement import BenchResult, Level, Objective
+from modelyard.endpoint_tests.endpoint import EndpointAddress, Expectations
+from modelyard.endpoint_tests.load import RequestedLoad
+from modelyard.endpoint_tests.measurement import BenchResult, ConcurrencyLevel, Objective
 from tests.contract.fake_openai import KEY, FakeOpenAI, serving
 
 EXPECTED = Expectations(model="tiny", names=("tiny",), needs_key=True)
@@ -55,14 +55,14 @@ def measured(
     *,
     concurrency: Sequence[int] = (1, 3),
     slo: str | None = None,
-    told: Callable[[Level], None] = lambda level: None,
+    told: Callable[[ConcurrencyLevel], None] = lambda level: None,
     **workload: float,
 ) -> BenchResult:
     asked = {"prompt_tokens": 20, "output_tokens": 5, "requests": 6} | workload
     return run_bench(
         EXPECTED,
-        Target(server.url, KEY, timeout=60),
-        workload=Workload(**asked),  # type: ignore[arg-type]
+        EndpointAddress(server.url, KEY, timeout=60),
+        workload=RequestedLoad(**asked),  # type: ignore[arg-type]
         concurrency=concurrency,
         objectives=[Objective.parse(slo)] if slo else [],
         bounds=dict.fromkeys(concurrency, 1000.0),
@@ -73,7 +73,7 @@ def measured(
 def test_every_level_has_its_clients_and_its_requests() -> None:
     with serving(delay=DELAY) as server:
 
-        def crowded(_: Level) -> None:
+        def crowded(_: ConcurrencyLevel) -> None:
             server.together = 3  # at the second level; otherwise a slow machine has two clients running
 
         result = measured(server, told=crowded)
@@ -216,7 +216,7 @@ def test_the_program_of_the_job_prints_the_page_and_the_document(broken: str, co
                 "PATH": os.environ["PATH"],
                 "API_KEY": KEY,
                 "EXPECTATIONS": EXPECTED.to_json(),
-                "SETTINGS": settings_json(Workload(20, 5, 4), {1: 100.0, 2: 200.0}, "a bound"),
+                "SETTINGS": settings_json(RequestedLoad(20, 5, 4), {1: 100.0, 2: 200.0}, "a bound"),
                 "TIMEOUT": "10",
                 "URL": server.url,
                 "WAIT": "5",

@@ -11,7 +11,7 @@ from moto import mock_aws
 
 from modelyard.localcloud.buckets import empty_buckets
 from modelyard.localcloud.endpoint import Endpoint
-from modelyard.localcloud.inventory import Presence, Row
+from modelyard.localcloud.inventory import InventoryRow, Presence
 
 
 class MotoClients:
@@ -35,8 +35,8 @@ def clients() -> Iterator[MotoClients]:
         yield made
 
 
-def row(bucket: str, *, retained: bool) -> Row:
-    return Row(
+def row(bucket: str, *, retained: bool) -> InventoryRow:
+    return InventoryRow(
         stack="delivery",
         type="AWS::S3::Bucket",
         logical_id=bucket,

@@ -12,7 +12,7 @@ from dataclasses import replace
 
 import pytest
 
-from modelyard.endpoint_tests.endpoint import Expectations, Target
+from modelyard.endpoint_tests.endpoint import EndpointAddress, Expectations
 from modelyard.endpoint_tests.smoke import CHECKS, SmokeResult, run_checks
 from tests.contract.fake_openai import DIMENSION, KEY, LENGTH, serving
 
@@ -31,7 +31,7 @@ RERANK = replace(EMBED, task="rerank", dimension=None)
 
 def checked(expected: Expectations, *, broken: str = "") -> SmokeResult:
     with serving(broken=broken) as server:
-        return run_checks(expected, Target(server.url, KEY, timeout=60), wait=5)
+        return run_checks(expected, EndpointAddress(server.url, KEY, timeout=60), wait=5)
 
 
 def failed(result: SmokeResult) -> list[str]:
@@ -133,7 +133,7 @@ def test_nobody_there_is_one_failure_and_no_success() -> None:
     with socket.socket() as listener:
         listener.bind(("127.0.0.1", 0))
         url = f"http://127.0.0.1:{listener.getsockname()[1]}/v1"
-        result = run_checks(GENERATE, Target(url, KEY), wait=0)
+        result = run_checks(GENERATE, EndpointAddress(url, KEY), wait=0)
 
     assert failed(result) == ["reachable"]
     assert {each.outcome for each in result.results[1:]} == {"skipped"}

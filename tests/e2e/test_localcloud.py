@@ -17,7 +17,7 @@ from modelyard.localcloud.deployment import Deployment, ToolMissing, find_cdk, f
 from modelyard.localcloud.endpoint import Clients, Endpoint
 from modelyard.localcloud.entries import read as read_entries
 from modelyard.localcloud.inventory import Presence
-from modelyard.localcloud.journal import Level
+from modelyard.localcloud.journal import EmulationLevel
 
 ROOT = Path(__file__).parents[2]
 
@@ -244,7 +244,7 @@ def test_what_is_not_executed_is_recorded_with_what_was_asked(cloud: Deployment)
     assert deploy(cloud, "first") == 0
 
     chart = journal.current(entries(cloud))["Good", "Chart"]
-    assert chart.level is Level.RECORDED
+    assert chart.level is EmulationLevel.RECORDED
     assert chart.detail == {
         "ClusterName": "good",
         "Release": "flux",

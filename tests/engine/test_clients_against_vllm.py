@@ -12,7 +12,7 @@ from typing import Any
 
 import pytest
 
-from modelyard.endpoint_tests.endpoint import Target
+from modelyard.endpoint_tests.endpoint import EndpointAddress
 from modelyard.endpoint_tests.promises import expectations
 from modelyard.endpoint_tests.smoke import run_checks
 from tests.engine.installed import ROOT, require
@@ -69,7 +69,7 @@ def test_smoke_notices_a_server_that_is_not_the_planned_one(server: Server) -> N
     """The real answers, and expectations of another model."""
     other = replace(expectations(PLAN), max_model_len=8192, adapters=("medical",))
 
-    result = run_checks(other, Target(server.url, KEY))
+    result = run_checks(other, EndpointAddress(server.url, KEY))
 
     failed = {each.name: each.reason for each in result.results if each.outcome == "failed"}
     assert set(failed) == {"models", "adapters"}

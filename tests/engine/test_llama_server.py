@@ -14,7 +14,7 @@ from typing import Any
 
 import pytest
 
-from modelyard.endpoint_tests.endpoint import Expectations, Target
+from modelyard.endpoint_tests.endpoint import EndpointAddress, Expectations
 from modelyard.endpoint_tests.smoke import run_checks
 from tests.engine.installed import ROOT
 from tests.engine.live_llama import LlamaServer, require, running, write_model
@@ -96,7 +96,7 @@ def test_smoke_finds_nothing_wrong(server: LlamaServer) -> None:
         model="tiny", names=("tiny",), reads_names=False, forces_functions=False, needs_key=True
     )
 
-    result = run_checks(expected, Target(f"http://127.0.0.1:{server.port}/v1", KEY))
+    result = run_checks(expected, EndpointAddress(f"http://127.0.0.1:{server.port}/v1", KEY))
 
     assert {r.name: r.reason for r in result.results if r.outcome == "failed"} == {}
     assert result.passed
@@ -113,7 +113,7 @@ def test_smoke_finds_nothing_wrong_with_embeddings(tmp_path: Path) -> None:
     arguments = ("--embedding", "--pooling", "mean", "--no-ui", "--alias", "tiny")
     expected = Expectations(model="tiny", names=("tiny",), reads_names=False, task="embed", dimension=64)
     with running(write_model(tmp_path, "embed"), arguments, tmp_path / "log") as server:
-        result = run_checks(expected, Target(f"http://127.0.0.1:{server.port}/v1"))
+        result = run_checks(expected, EndpointAddress(f"http://127.0.0.1:{server.port}/v1"))
 
     assert {r.name: r.reason for r in result.results if r.outcome == "failed"} == {}
     assert result.passed

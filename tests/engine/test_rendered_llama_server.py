@@ -12,7 +12,7 @@ from typing import Any
 
 import pytest
 
-from modelyard.endpoint_tests.endpoint import Target
+from modelyard.endpoint_tests.endpoint import EndpointAddress
 from modelyard.endpoint_tests.promises import expectations
 from modelyard.endpoint_tests.smoke import run_checks
 from modelyard.objects.pods.probes import Drain
@@ -80,7 +80,7 @@ def test_what_we_render_starts_and_keeps_its_promises(served: tuple[ModelPlan, L
     if plan.model.task == "embed":  # the tiny model has fewer numbers than the one planned
         promised = type(promised)(**{**vars(promised), "dimension": None})
 
-    result = run_checks(promised, Target(f"http://127.0.0.1:{server.port}/v1", key=KEY))
+    result = run_checks(promised, EndpointAddress(f"http://127.0.0.1:{server.port}/v1", key=KEY))
 
     assert {r.name: r.reason for r in result.results if r.outcome == "failed"} == {}
     assert result.passed

@@ -11,7 +11,7 @@ from typing import Any
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from modelyard.spec.yaml_source import Source, parse_yaml
+from modelyard.spec.yaml_source import YamlSource, parse_yaml
 
 _ODD = st.one_of(
     st.none(),
@@ -106,7 +106,7 @@ def changed(draw: st.DrawFn, documents: tuple[Any, ...]) -> Any:
 def parsed(seeds: list[bytes]) -> tuple[Any, ...]:
     """What those of `seeds` say that are whole documents."""
     found = [parse_yaml(seed.decode(errors="replace"), "seed") for seed in seeds]
-    return tuple(source.data for source in found if isinstance(source, Source))
+    return tuple(source.data for source in found if isinstance(source, YamlSource))
 
 
 def by_bytes(read: Callable[[bytes], object], seeds: Callable[[], list[bytes]]) -> Callable[[bytes], object]:

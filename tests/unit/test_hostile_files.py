@@ -17,7 +17,7 @@ from modelyard.reading import CONFIG, SPEC, FileKind, read_file
 from modelyard.spec import load_catalogue, load_model
 from modelyard.spec.loading import MOST_PROBLEMS
 from modelyard.spec.yaml_bounds import MOST_DEPTH, MOST_VALUES
-from modelyard.spec.yaml_source import Source, parse_yaml
+from modelyard.spec.yaml_source import YamlSource, parse_yaml
 from tests.hostile.files import CONFIGS, GENERATED, THREE_LINES, write_all
 from tests.unit.given import Modelyard
 
@@ -118,7 +118,7 @@ def test_an_alias_counts_as_what_it_stands_for() -> None:
     anchored = "a: &a [" + "x, " * 999 + "]\n"  # a thousand values
     fits = "b: [" + "*a, " * 4 + "]\n"  # another four thousand, and two of its own
 
-    assert isinstance(parse_yaml(anchored + fits, "a"), Source)
+    assert isinstance(parse_yaml(anchored + fits, "a"), YamlSource)
     assert isinstance(parse_yaml(anchored + fits + "c: *a\nd: [x]\n", "a"), Finding)
     assert MOST_VALUES == 6000
 
@@ -126,28 +126,28 @@ def test_an_alias_counts_as_what_it_stands_for() -> None:
 def test_levels_count_through_aliases() -> None:
     half = "[" * (MOST_DEPTH // 2) + "]" * (MOST_DEPTH // 2)
 
-    assert isinstance(parse_yaml(f"a: &a {half}\nb: [*a]\n", "a"), Source)
+    assert isinstance(parse_yaml(f"a: &a {half}\nb: [*a]\n", "a"), YamlSource)
     assert isinstance(parse_yaml(f"a: &a {half}\nb: {half.replace('[]', '[*a]')}\n", "a"), Finding)
 
 
 def test_aliases_and_merge_keys_within_the_limits_still_work() -> None:
     found = parse_yaml("a: &a {x: 1}\nb: {<<: *a, y: 2}\nc: [*a, *a]\n", "a")
 
-    assert isinstance(found, Source)
+    assert isinstance(found, YamlSource)
     assert found.data == {"a": {"x": 1}, "b": {"x": 1, "y": 2}, "c": [{"x": 1}, {"x": 1}]}
 
 
 def test_dates_are_text_as_in_yaml_1_2() -> None:
     found = parse_yaml("a: 2026-12-24T11:30:00Z\nb: 2026-12-24\n", "a")
 
-    assert isinstance(found, Source)
+    assert isinstance(found, YamlSource)
     assert found.data == {"a": "2026-12-24T11:30:00Z", "b": "2026-12-24"}
 
 
 def test_the_directive_of_yaml_1_2_says_nothing_new() -> None:
     found = parse_yaml(f"# ours\n%YAML 1.2\n---\n{THREE_LINES}", "a")
 
-    assert isinstance(found, Source)
+    assert isinstance(found, YamlSource)
 
 
 @pytest.mark.parametrize(
@@ -255,7 +255,7 @@ class TestALargeFileThatIsRight:
         pool = "{accelerator: l40s, limit: 100, instanceTypes: [g6e.xlarge, g6e.2xlarge], zones: [a, b]}"
         text += "pools:\n" + "".join(f"  pool-{n}: {pool}\n" for n in range(20))
 
-        assert isinstance(parse_yaml(text, "environment.yaml"), Source)
+        assert isinstance(parse_yaml(text, "environment.yaml"), YamlSource)
 
 
 @pytest.mark.parametrize(

@@ -6,7 +6,7 @@ from pathlib import Path
 
 from modelyard.localcloud import entries, journal
 from modelyard.localcloud.inventory import Presence, StackResource, judge
-from modelyard.localcloud.journal import Action, Entry, Journal, Level
+from modelyard.localcloud.journal import Action, EmulationLevel, Entry, Journal
 
 
 def entry(
@@ -14,7 +14,7 @@ def entry(
     action: Action = Action.CREATE,
     *,
     physical_id: str = "",
-    level: Level = Level.CREATED,
+    level: EmulationLevel = EmulationLevel.CREATED,
     error: str = "",
 ) -> Entry:
     return Entry(
@@ -49,7 +49,7 @@ def presence(
 
 
 def test_an_entry_survives_the_file(tmp_path: Path) -> None:
-    written = [entry("A"), entry("B", Action.UPDATE, level=Level.RECORDED, error="no")]
+    written = [entry("A"), entry("B", Action.UPDATE, level=EmulationLevel.RECORDED, error="no")]
     file = tmp_path / "journal.jsonl"
 
     for one in written:
@@ -92,8 +92,8 @@ def test_a_type_nobody_can_look_for_is_never_called_created() -> None:
 
 
 def test_recorded_and_ignored_are_not_looked_for() -> None:
-    assert presence("A", [entry("A", level=Level.RECORDED)]) is Presence.RECORDED
-    assert presence("A", [entry("A", level=Level.IGNORED)]) is Presence.IGNORED
+    assert presence("A", [entry("A", level=EmulationLevel.RECORDED)]) is Presence.RECORDED
+    assert presence("A", [entry("A", level=EmulationLevel.IGNORED)]) is Presence.IGNORED
 
 
 def test_a_resource_the_journal_does_not_know_must_exist() -> None:

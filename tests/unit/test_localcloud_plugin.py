@@ -10,7 +10,7 @@ import pytest
 
 from modelyard.localcloud import server
 from modelyard.localcloud.plugin.bucket_deployment import prefix_of, selected, with_markers_replaced
-from modelyard.localcloud.plugin.resource_type import Place, Refused, camel, given
+from modelyard.localcloud.plugin.resource_type import RefusedRequest, ResourceAddress, camel, given
 
 FOLDER = Path(server.__file__).parent
 
@@ -49,11 +49,11 @@ def test_a_prefix_is_a_folder(given_prefix: str | None, expected: str) -> None:
 
 
 def test_a_generated_name_is_stable_and_fits() -> None:
-    place = Place("a-stack-with-a-long-name", "AndAResourceWithALongOne")
+    place = ResourceAddress("a-stack-with-a-long-name", "AndAResourceWithALongOne")
 
     assert place.name(40) == place.name(40)
     assert len(place.name(40)) == 40
-    assert place.name(40) != Place("another-stack", "AndAResourceWithALongOne").name(40)
+    assert place.name(40) != ResourceAddress("another-stack", "AndAResourceWithALongOne").name(40)
 
 
 def test_the_eks_api_spells_properties_differently() -> None:
@@ -65,7 +65,7 @@ def test_only_what_the_template_sets_is_sent() -> None:
 
 
 def test_a_refusal_reads_like_cloudformations() -> None:
-    refusal = Refused("No cluster found for name: x.", "NotFound")
+    refusal = RefusedRequest("No cluster found for name: x.", "NotFound")
 
     assert str(refusal) == (
         'Resource handler returned message: "No cluster found for name: x." (HandlerErrorCode: NotFound)'

@@ -4,7 +4,14 @@ from __future__ import annotations
 
 import pytest
 
-from modelyard.endpoint_tests.measurement import BenchResult, Level, Objective, Request, Spread, percentile
+from modelyard.endpoint_tests.measurement import (
+    BenchResult,
+    ConcurrencyLevel,
+    Objective,
+    Request,
+    Spread,
+    percentile,
+)
 from modelyard.endpoint_tests.report import markdown, verdict
 
 
@@ -12,7 +19,7 @@ def request(started: float, ended: float, **fields: object) -> Request:
     return Request(started, ended, **({"first": ended - started, "output_tokens": 10} | fields))  # type: ignore[arg-type]
 
 
-def result(*levels: Level, slo: str | None = None) -> BenchResult:
+def result(*levels: ConcurrencyLevel, slo: str | None = None) -> BenchResult:
     return BenchResult("m", "http://m/v1", levels, 0.1, (Objective.parse(slo),) if slo else ())
 
 
@@ -26,7 +33,7 @@ def test_percentiles_lie_between_their_neighbours() -> None:
 
 
 def test_throughput_counts_from_the_first_start_to_the_last_end() -> None:
-    level = Level(2, (request(0, 2), request(1, 5, prompt_tokens=30)), bound=16.0)
+    level = ConcurrencyLevel(2, (request(0, 2), request(1, 5, prompt_tokens=30)), bound=16.0)
 
     assert level.seconds == 5
     assert level.output_per_second == 4
@@ -35,7 +42,7 @@ def test_throughput_counts_from_the_first_start_to_the_last_end() -> None:
 
 
 def test_failed_requests_count_as_errors_and_as_nothing_else() -> None:
-    level = Level(1, (request(0, 1), Request(1, 1, error="HTTP 500")))
+    level = ConcurrencyLevel(1, (request(0, 1), Request(1, 1, error="HTTP 500")))
 
     assert level.error_rate == 0.5
     assert level.seconds == 1
@@ -46,7 +53,7 @@ def test_failed_requests_count_as_errors_and_as_nothing_else() -> None:
 
 @pytest.mark.parametrize("requests", [(), (Request(0, 0, error="refused"),)])
 def test_a_level_without_an_answer_is_all_error_and_passes_nothing(requests: tuple[Request, ...]) -> None:
-    level = Level(1, requests)
+    level = ConcurrencyLevel(1, requests)
 
     assert level.error_rate == 1
     assert level.output_per_second == 0
@@ -61,7 +68,7 @@ def test_no_level_at_all_is_no_success() -> None:
 
 
 def test_every_level_must_keep_the_objective() -> None:
-    fast, slow = Level(1, (request(0, 0.5),)), Level(8, (request(0, 2),))
+    fast, slow = ConcurrencyLevel(1, (request(0, 0.5),)), ConcurrencyLevel(8, (request(0, 2),))
 
     assert result(fast, slo="e2e-p99=1s").passed
     missed = result(fast, slow, slo="e2e-p99=1s")
@@ -71,22 +78,22 @@ def test_every_level_must_keep_the_objective() -> None:
 
 def test_an_objective_over_what_nothing_measured_is_missed() -> None:
     """One piece an answer has no time between pieces."""
-    missed = result(Level(1, (request(0, 1),)), slo="itl-p50=10s")
+    missed = result(ConcurrencyLevel(1, (request(0, 1),)), slo="itl-p50=10s")
 
     assert not missed.passed
     assert "itl-p50 not measured" in verdict(missed)
 
 
 def test_more_than_the_bound_is_doubted() -> None:
-    found = result(Level(1, (request(0, 1),), bound=5.0))
+    found = result(ConcurrencyLevel(1, (request(0, 1),), bound=5.0))
 
     assert found.passed
     assert "200% of the plan's bound, which its hardware cannot give" in verdict(found)
 
 
 def test_more_than_the_bound_is_doubted_at_every_level_and_not_at_the_fastest_alone() -> None:
-    slow = Level(1, (request(0, 1),), bound=5.0)
-    fast = Level(4, (request(0, 1), request(0, 1)), bound=40.0)
+    slow = ConcurrencyLevel(1, (request(0, 1),), bound=5.0)
+    fast = ConcurrencyLevel(4, (request(0, 1), request(0, 1)), bound=40.0)
 
     said = verdict(result(slow, fast))
 
@@ -102,6 +109,8 @@ def test_what_is_no_objective_is_refused_with_an_example(text: str) -> None:
 
 
 def test_the_first_error_of_a_level_is_on_the_page() -> None:
-    page = markdown(result(Level(1, (request(0, 1), Request(1, 1, error="HTTP 500: engine is dead")))))
+    page = markdown(
+        result(ConcurrencyLevel(1, (request(0, 1), Request(1, 1, error="HTTP 500: engine is dead"))))
+    )
 
     assert "- concurrency 1: `HTTP 500: engine is dead`" in page

@@ -14,8 +14,8 @@ from modelyard.hardware import accelerators
 from modelyard.memory.active_weights import ActiveWeights, active_weights, share_of_experts
 from modelyard.memory.serving import Serving
 from modelyard.memory.throughput import (
+    RequestLengths,
     Throughput,
-    Workload,
     bound,
     matrix_tflops,
     roofline,
@@ -74,7 +74,12 @@ def test_a_small_model_on_an_a100_stays_above_what_was_published() -> None:
     weights = ActiveWeights(parameters=4.3e9, output_parameters=0.67e9, always_bytes=8.6e9)
 
     estimate = bound(
-        weights, Workload(), batch=256, kv_bytes_per_token=139264, bytes_per_second=1.555e12, flops=312e12
+        weights,
+        RequestLengths(),
+        batch=256,
+        kv_bytes_per_token=139264,
+        bytes_per_second=1.555e12,
+        flops=312e12,
     )
 
     assert estimate.output_per_second > 3000
@@ -85,7 +90,7 @@ def test_the_bound_says_what_it_is_and_for_which_requests() -> None:
 
     assert estimate.source == "roofline"
     assert "upper bound" in estimate.statement
-    assert estimate.workload == Workload(1024, 256)
+    assert estimate.workload == RequestLengths(1024, 256)
     assert 1 <= estimate.batch <= a_serving().max_num_seqs
     assert estimate.total_per_second == pytest.approx(5 * estimate.output_per_second)
 
@@ -93,14 +98,14 @@ def test_the_bound_says_what_it_is_and_for_which_requests() -> None:
 def test_requests_are_no_longer_than_the_model_allows() -> None:
     estimate = roofline(a_serving(engine={"maxModelLen": 512}))
 
-    assert estimate.workload == Workload(410, 102)
+    assert estimate.workload == RequestLengths(410, 102)
 
 
 def test_one_request_alone_reads_the_weights_for_every_token() -> None:
     weights = ActiveWeights(parameters=8e9, output_parameters=0, always_bytes=16e9)
 
     estimate = bound(
-        weights, Workload(1, 1000), batch=1, kv_bytes_per_token=0, bytes_per_second=1.6e12, flops=1e15
+        weights, RequestLengths(1, 1000), batch=1, kv_bytes_per_token=0, bytes_per_second=1.6e12, flops=1e15
     )
 
     assert estimate.output_per_second == pytest.approx(100)
@@ -111,7 +116,12 @@ def test_long_prompts_are_limited_by_multiplications() -> None:
     weights = ActiveWeights(parameters=8e9, output_parameters=0, always_bytes=16e9)
 
     estimate = bound(
-        weights, Workload(100_000, 1), batch=8, kv_bytes_per_token=0, bytes_per_second=1e12, flops=1.6e15
+        weights,
+        RequestLengths(100_000, 1),
+        batch=8,
+        kv_bytes_per_token=0,
+        bytes_per_second=1e12,
+        flops=1.6e15,
     )
 
     assert estimate.limited_by == "compute"
@@ -213,13 +223,13 @@ weights = st.builds(
     experts=st.sampled_from([0, 8, 128, 256]),
     per_token=st.integers(1, 8),
 )
-workloads = st.builds(Workload, st.integers(1, 100_000), st.integers(1, 10_000))
+workloads = st.builds(RequestLengths, st.integers(1, 100_000), st.integers(1, 10_000))
 hardware = st.fixed_dictionaries(
     {"bytes_per_second": st.floats(1e11, 1e14), "flops": st.floats(1e13, 1e17)},
 )
 
 
-def _bound(weights: ActiveWeights, work: Workload, batch: int, machine: dict[str, float]) -> Throughput:
+def _bound(weights: ActiveWeights, work: RequestLengths, batch: int, machine: dict[str, float]) -> Throughput:
     return bound(
         weights,
         work,
@@ -234,7 +244,7 @@ def _bound(weights: ActiveWeights, work: Workload, batch: int, machine: dict[str
 @given(weights, workloads, st.integers(1, 1024), hardware, st.floats(1, 10), st.floats(1, 10))
 def test_better_hardware_never_lowers_the_bound(
     weights: ActiveWeights,
-    work: Workload,
+    work: RequestLengths,
     batch: int,
     machine: dict[str, float],
     more_bandwidth: float,
@@ -253,7 +263,7 @@ def test_better_hardware_never_lowers_the_bound(
 @settings(max_examples=200, deadline=None)
 @given(weights, workloads, st.integers(1, 1023), hardware)
 def test_more_requests_at_once_never_lower_the_bound(
-    weights: ActiveWeights, work: Workload, batch: int, machine: dict[str, float]
+    weights: ActiveWeights, work: RequestLengths, batch: int, machine: dict[str, float]
 ) -> None:
     before, after = _bound(weights, work, batch, machine), _bound(weights, work, batch + 1, machine)
 

@@ -18,7 +18,7 @@ CACHE_USER: Final = 2000
 """uid and gid of the model servers: the access point forces them, so the pods must run as them."""
 
 
-class ModelCache(Construct):
+class EfsCache(Construct):
     """An encrypted EFS file system with a mount target in each zone and one access point for all models.
 
     Who may mount it is decided by the network: NFS is open to the cluster's security group and to nothing

@@ -31,8 +31,8 @@ from modelyard.cli.workspace import (
 from modelyard.endpoint_tests import report
 from modelyard.endpoint_tests.bench import CONCURRENCY, MAX_ERROR_RATE, run_bench
 from modelyard.endpoint_tests.endpoint import wait_until_up
-from modelyard.endpoint_tests.load import Workload
-from modelyard.endpoint_tests.measurement import METRICS, BenchResult, Level, Objective
+from modelyard.endpoint_tests.load import RequestedLoad
+from modelyard.endpoint_tests.measurement import METRICS, BenchResult, ConcurrencyLevel, Objective
 from modelyard.endpoint_tests.promises import bounds, expectations
 from modelyard.findings import Finding
 from modelyard.memory.throughput import ROOFLINE
@@ -108,7 +108,7 @@ def bench(
         import openai  # noqa: F401
     if reason := wait_until_up(asked, 0):
         raise CommandError(reason)
-    workload = Workload(prompt_tokens, output_tokens, requests or Workload.requests, duration)
+    workload = RequestedLoad(prompt_tokens, output_tokens, requests or RequestedLoad.requests, duration)
     result = run_bench(
         expectations(plan),
         asked,
@@ -173,7 +173,7 @@ def _levels(text: str) -> list[int]:
     return sorted({int(part) for part in parts})
 
 
-def _tell(level: Level) -> None:
+def _tell(level: ConcurrencyLevel) -> None:
     console(stderr=True).print(
         f"concurrency {level.concurrency}: {len(level.answered)} of {len(level.requests)} answered in "
         f"{level.seconds:.1f} s"
@@ -193,7 +193,7 @@ _COLUMNS = (
 )
 
 
-def _row(level: Level) -> tuple[str, ...]:
+def _row(level: ConcurrencyLevel) -> tuple[str, ...]:
     share = level.share_of_bound
     spreads = [level.spread(metric) for metric in METRICS]
     return (

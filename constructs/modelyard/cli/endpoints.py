@@ -9,7 +9,7 @@ from typing import Annotated
 import typer
 
 from modelyard.cli.workspace import CommandError
-from modelyard.endpoint_tests.endpoint import Target
+from modelyard.endpoint_tests.endpoint import EndpointAddress
 from modelyard.planning import ModelPlan
 from modelyard.project import load_project
 
@@ -44,7 +44,9 @@ def planned_model(name: str, models: Path, environments: Path, env: str) -> Mode
     return found[name]
 
 
-def target(plan: ModelPlan, namespace: str, *, url: str | None, key_variable: str, timeout: float) -> Target:
+def target(
+    plan: ModelPlan, namespace: str, *, url: str | None, key_variable: str, timeout: float
+) -> EndpointAddress:
     """Where the model is asked, and with which key.
 
     Raises:
@@ -61,4 +63,4 @@ def target(plan: ModelPlan, namespace: str, *, url: str | None, key_variable: st
         raise CommandError(
             f"--url {found} is no address; it starts with http:// or https:// and ends with /v1"
         )
-    return Target(found, key, timeout)
+    return EndpointAddress(found, key, timeout)

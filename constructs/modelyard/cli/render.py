@@ -42,7 +42,7 @@ The folder changes in one step. Files in it that modelyard did not write are lef
 """
 
 
-class Target(StrEnum):
+class RenderTarget(StrEnum):
     kubernetes = "kubernetes"
     compose = "compose"
     kserve = "kserve"
@@ -59,8 +59,8 @@ def render(
         Path, typer.Option("--out", metavar="DIR", help="Folder that gets one for the environment: DIR/NAME.")
     ] = Path("dist"),
     target: Annotated[
-        Target, typer.Option(help="What is to run the models; its name is added to the folder.")
-    ] = Target.kubernetes,
+        RenderTarget, typer.Option(help="What is to run the models; its name is added to the folder.")
+    ] = RenderTarget.kubernetes,
     overwrite: Annotated[
         bool,
         typer.Option(
@@ -73,7 +73,7 @@ def render(
     detailed_exitcode: Annotated[bool, typer.Option(help="Exit 2 when any file changed.")] = False,
     output: OutputOption = Output.table,
 ) -> int:
-    folder = out / (env if target is Target.kubernetes else f"{env}-{target}")
+    folder = out / (env if target is RenderTarget.kubernetes else f"{env}-{target}")
     apart_from_inputs(folder, models, environments)
     project = load_project(env, models, environments)
     planned = project.plan()

@@ -10,9 +10,9 @@ from dataclasses import asdict
 from typing import Any
 
 from modelyard.endpoint_tests import outcome, report
-from modelyard.endpoint_tests.endpoint import Expectations, Target, wait_until_up
-from modelyard.endpoint_tests.load import Load, Workload, generator
-from modelyard.endpoint_tests.measurement import BenchResult, Level, Objective
+from modelyard.endpoint_tests.endpoint import EndpointAddress, Expectations, wait_until_up
+from modelyard.endpoint_tests.load import Load, RequestedLoad, generator
+from modelyard.endpoint_tests.measurement import BenchResult, ConcurrencyLevel, Objective
 
 CONCURRENCY = (1, 4, 16)
 MAX_ERROR_RATE = 0.01
@@ -20,21 +20,21 @@ MAX_ERROR_RATE = 0.01
 
 def run_bench(
     expected: Expectations,
-    target: Target,
+    target: EndpointAddress,
     *,
-    workload: Workload,
+    workload: RequestedLoad,
     concurrency: Sequence[int] = CONCURRENCY,
     max_error_rate: float = MAX_ERROR_RATE,
     objectives: Sequence[Objective] = (),
     bounds: Mapping[int, float] | None = None,  # output tokens a second of the whole endpoint, by concurrency
     statement: str | None = None,  # what the bounds are
-    told: Callable[[Level], None] = lambda level: None,  # called after each level
+    told: Callable[[ConcurrencyLevel], None] = lambda level: None,  # called after each level
 ) -> BenchResult:
     """Measure `concurrency` levels in turn."""
     load = Load(target, expected.names[0], workload)
     levels = []
     for clients in concurrency:
-        level = Level(clients, load.level(clients), (bounds or {}).get(clients))
+        level = ConcurrencyLevel(clients, load.level(clients), (bounds or {}).get(clients))
         levels.append(level)
         told(level)
     about: dict[str, Any] = {
@@ -52,7 +52,7 @@ def run_bench(
     return BenchResult(expected.model, target.url, tuple(levels), max_error_rate, tuple(objectives), about)
 
 
-def settings_json(workload: Workload, bounds: Mapping[int, float], statement: str) -> str:
+def settings_json(workload: RequestedLoad, bounds: Mapping[int, float], statement: str) -> str:
     """What `main` reads from SETTINGS: the levels are those of `bounds`."""
     return json.dumps(
         {"workload": asdict(workload), "bounds": bounds, "statement": statement}, sort_keys=True
@@ -63,7 +63,7 @@ def main() -> int:
     """What the job runs: settings from its environment, the page for people, the document last and in the
     bucket."""
     expected = Expectations.from_json(os.environ["EXPECTATIONS"])
-    target = Target(os.environ["URL"], os.environ.get("API_KEY"), float(os.environ["TIMEOUT"]))
+    target = EndpointAddress(os.environ["URL"], os.environ.get("API_KEY"), float(os.environ["TIMEOUT"]))
     settings = json.loads(os.environ["SETTINGS"])
     if reason := wait_until_up(target, float(os.environ["WAIT"])):
         print(reason, file=sys.stderr)
@@ -73,7 +73,7 @@ def main() -> int:
     result = run_bench(
         expected,
         target,
-        workload=Workload(**settings["workload"]),
+        workload=RequestedLoad(**settings["workload"]),
         concurrency=sorted(bounds),
         bounds=bounds,
         statement=settings["statement"],

@@ -8,7 +8,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any
 
-from modelyard.endpoint_tests.endpoint import Expectations, Target
+from modelyard.endpoint_tests.endpoint import EndpointAddress, Expectations
 
 PROMPT = "Name three colours of the rainbow."
 _CITIES = ["Paris", "Rome"]
@@ -34,7 +34,7 @@ class Skipped(Exception):
 class CheckedEndpoint:
     """Who is asked, and what is expected."""
 
-    target: Target
+    target: EndpointAddress
     expected: Expectations
 
     @property

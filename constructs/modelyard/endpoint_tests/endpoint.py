@@ -63,7 +63,7 @@ class Expectations:
 
 
 @dataclass(frozen=True)
-class Target:
+class EndpointAddress:
     """An endpoint: `url` ends with `/v1`; `timeout` is in seconds, of one request."""
 
     url: str
@@ -103,7 +103,7 @@ class Target:
             return error.code
 
 
-def wait_until_up(target: Target, seconds: float) -> str | None:
+def wait_until_up(target: EndpointAddress, seconds: float) -> str | None:
     """Ask for the models until somebody answers, for `seconds` at the most; why nobody did, or None.
 
     A server that is not ready refuses connections (vLLM) or answers 503 (llama-server).

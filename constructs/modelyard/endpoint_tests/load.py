@@ -19,7 +19,7 @@ from functools import cache
 from importlib.metadata import version
 from typing import Any
 
-from modelyard.endpoint_tests.endpoint import Target
+from modelyard.endpoint_tests.endpoint import EndpointAddress
 from modelyard.endpoint_tests.measurement import Request
 
 _WORDS = (
@@ -40,7 +40,7 @@ _PROBE_WORDS = 64
 
 
 @dataclass(frozen=True)
-class Workload:
+class RequestedLoad:
     """What is asked. `requests` in all at each level, but one a client at least; with `seconds` as many as
     that allows."""
 
@@ -59,7 +59,7 @@ def generator() -> dict[str, str]:
 class Prompts:
     """Prompts of about as many tokens as wanted; what a word costs is learned from the server's own count."""
 
-    def __init__(self, workload: Workload) -> None:
+    def __init__(self, workload: RequestedLoad) -> None:
         self._random = random.Random(workload.seed)
         self._wanted = workload.prompt_tokens
         self._words = _PROBE_WORDS
@@ -128,7 +128,7 @@ def _carries(delta: Any) -> bool:
 class Load:
     """Asks `name` at `target`; the first request, which is not counted, sets the length of the prompts."""
 
-    def __init__(self, target: Target, name: str, workload: Workload) -> None:
+    def __init__(self, target: EndpointAddress, name: str, workload: RequestedLoad) -> None:
         self._workload = workload
         self._timeout = target.timeout
         self._endpoint = _endpoint_class()(

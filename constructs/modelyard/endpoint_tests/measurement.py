@@ -59,7 +59,7 @@ def percentile(ranked: Sequence[float], share: float) -> float:
 
 
 @dataclass(frozen=True)
-class Level:
+class ConcurrencyLevel:
     """The requests that ran while `concurrency` clients asked one after the other.
 
     `bound`: output tokens a second that the plan gives the whole endpoint under this load, if it is known.
@@ -187,7 +187,7 @@ class BenchResult:
 
     model: str
     url: str
-    levels: tuple[Level, ...]
+    levels: tuple[ConcurrencyLevel, ...]
     max_error_rate: float
     objectives: tuple[Objective, ...] = ()
     about: dict[str, Any] = field(default_factory=dict)

@@ -6,7 +6,7 @@ from collections.abc import Iterable
 
 from modelyard.endpoint_tests.endpoint import Expectations
 from modelyard.engines import engine
-from modelyard.memory.throughput import Workload, roofline
+from modelyard.memory.throughput import RequestLengths, roofline
 from modelyard.planning import ModelPlan
 
 
@@ -33,7 +33,7 @@ def bounds(
 ) -> dict[int, float]:
     """Output tokens a second that the fewest replicas can give together, by clients that ask at once."""
     replicas = max(1, plan.model.replicas.min)
-    work = Workload(prompt_tokens, output_tokens)
+    work = RequestLengths(prompt_tokens, output_tokens)
     return {
         clients: replicas * roofline(plan.serving, work, at_most=-(-clients // replicas)).output_per_second
         for clients in concurrency

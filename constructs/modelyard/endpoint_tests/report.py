@@ -6,7 +6,7 @@ import json
 from pathlib import Path
 from typing import Any
 
-from modelyard.endpoint_tests.measurement import METRICS, BenchResult, Gate, Level, Spread
+from modelyard.endpoint_tests.measurement import METRICS, BenchResult, ConcurrencyLevel, Gate, Spread
 
 SCHEMA_VERSION = 1
 
@@ -104,7 +104,7 @@ COLUMNS = (
 )
 
 
-def row(level: Level) -> tuple[str, ...]:
+def row(level: ConcurrencyLevel) -> tuple[str, ...]:
     """The cells of `COLUMNS`."""
     share = level.share_of_bound
     return (
@@ -171,7 +171,7 @@ def plot(result: BenchResult, path: Path) -> None:
         figure.savefig(path, metadata={"Date": None} if path.suffix == ".svg" else None, dpi=150)
 
 
-def _panel(axes: Any, levels: list[Level], metric: str, name: str) -> None:
+def _panel(axes: Any, levels: list[ConcurrencyLevel], metric: str, name: str) -> None:
     measured = [(level, spread) for level in levels if (spread := level.spread(metric))]
     throughput = [level.output_per_second for level, _ in measured]
     for statistic, colour in (("p50", "#1b6ca8"), ("p90", "#e08e0b"), ("p99", "#b3261e")):

@@ -12,7 +12,7 @@ from typing import Any, Literal
 
 from modelyard.endpoint_tests import checks, embedding_checks, outcome
 from modelyard.endpoint_tests.checks import Check, CheckedEndpoint, Failed, Skipped
-from modelyard.endpoint_tests.endpoint import Expectations, Target, Task, wait_until_up
+from modelyard.endpoint_tests.endpoint import EndpointAddress, Expectations, Task, wait_until_up
 
 SCHEMA_VERSION = 1
 Outcome = Literal["passed", "failed", "skipped"]
@@ -86,7 +86,7 @@ class SmokeResult:
         }
 
 
-def run_checks(expected: Expectations, target: Target, *, wait: float = 0) -> SmokeResult:
+def run_checks(expected: Expectations, target: EndpointAddress, *, wait: float = 0) -> SmokeResult:
     """Every check of the model's task; `wait` in seconds for a server that is still starting."""
     subject = CheckedEndpoint(target, expected)
     started = time.monotonic()
@@ -121,7 +121,7 @@ def main() -> int:
     bucket."""
     result = run_checks(
         Expectations.from_json(os.environ["EXPECTATIONS"]),
-        Target(os.environ["URL"], os.environ.get("API_KEY"), float(os.environ["TIMEOUT"])),
+        EndpointAddress(os.environ["URL"], os.environ.get("API_KEY"), float(os.environ["TIMEOUT"])),
         wait=float(os.environ["WAIT"]),
     )
     for each in result.results:

@@ -8,7 +8,7 @@ from modelyard.k8s.construct import ManifestConstruct
 from modelyard.objects.checks.jobs import bench_job, smoke_job
 from modelyard.objects.monitoring.monitors import model_rules
 from modelyard.objects.serving.model import model_server
-from modelyard.objects.serving.weights import Source, fetch_job
+from modelyard.objects.serving.weights import WeightsSource, fetch_job
 from modelyard.planning import ModelPlan
 from modelyard.spec import Environment
 
@@ -58,7 +58,7 @@ class WeightsFetch(ManifestConstruct):
         scope: Construct,
         construct_id: str,
         *,
-        source: Source,
+        source: WeightsSource,
         environment: str,
         namespace: str,
         token_secret: str | None = None,  # logical name of the secret with a Hugging Face token

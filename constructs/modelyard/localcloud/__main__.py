@@ -18,7 +18,7 @@ from modelyard.localcloud.deployment import AssemblyRefused, Deployment, ToolMis
 from modelyard.localcloud.endpoint import Clients, Endpoint
 from modelyard.localcloud.entries import UnreadableJournal
 from modelyard.localcloud.entries import read as entries_of
-from modelyard.localcloud.inventory import Presence, Row
+from modelyard.localcloud.inventory import InventoryRow, Presence
 from modelyard.writing import NotWritten
 
 app = typer.Typer(
@@ -175,7 +175,7 @@ def _at_target(deployment: Deployment) -> Endpoint:
     return replace(deployment.endpoint, account=target[0], region=target[1])
 
 
-def _report(clients: Clients, folder: Path, *, resources: bool = False) -> list[Row]:
+def _report(clients: Clients, folder: Path, *, resources: bool = False) -> list[InventoryRow]:
     entries = entries_of(folder / journal.FILE_NAME)
     rows = inventory.take(clients, entries)
     report.stacks(console, inventory.stacks(clients), rows)

@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from modelyard.localcloud.endpoint import Clients
-from modelyard.localcloud.inventory import Row
+from modelyard.localcloud.inventory import InventoryRow
 
 
-def empty_buckets(clients: Clients, rows: Iterable[Row]) -> int:
+def empty_buckets(clients: Clients, rows: Iterable[InventoryRow]) -> int:
     """Delete every version of every object in the buckets among `rows` that go with their stack; how many
     went."""
     s3 = clients.get("s3")

@@ -9,7 +9,7 @@ from enum import StrEnum
 from modelyard.localcloud import journal, lookup
 from modelyard.localcloud.deployment import TOOLKIT_STACK
 from modelyard.localcloud.endpoint import Clients, values
-from modelyard.localcloud.journal import Entry, Level
+from modelyard.localcloud.journal import EmulationLevel, Entry
 from modelyard.localcloud.lookup import Subject
 
 
@@ -42,7 +42,7 @@ class StackFailure:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Row:
+class InventoryRow:
     """One resource of one stack."""
 
     stack: str
@@ -69,13 +69,13 @@ def judge(
     claims: Mapping[tuple[str, str], Entry],
     existing: set[str],
     unchecked: set[str],
-) -> list[Row]:
+) -> list[InventoryRow]:
     """Confront what the stacks list with what the journal claims and boto3 found, by `stack/logical id`."""
     rows = []
     for resource in resources:
         entry = claims.get((resource.stack, resource.logical_id))
         place = f"{resource.stack}/{resource.logical_id}"
-        if entry is not None and entry.level is not Level.CREATED:
+        if entry is not None and entry.level is not EmulationLevel.CREATED:
             presence = Presence(entry.level.value)
         elif place in unchecked:
             presence = Presence.UNCHECKED
@@ -83,7 +83,7 @@ def judge(
             # A resource the journal has never heard of is judged like one it calls created.
             presence = Presence.CREATED if place in existing else Presence.MISSING
         rows.append(
-            Row(
+            InventoryRow(
                 stack=resource.stack,
                 type=resource.type,
                 logical_id=resource.logical_id,
@@ -95,14 +95,14 @@ def judge(
     return rows
 
 
-def take(clients: Clients, entries: list[Entry]) -> list[Row]:
+def take(clients: Clients, entries: list[Entry]) -> list[InventoryRow]:
     """Every resource of every stack of the app, looked up."""
     resources = _stack_resources(clients)
     claims = journal.current(entries)
     subjects: dict[str, Subject] = {}
     for resource in resources:
         entry = claims.get((resource.stack, resource.logical_id))
-        if entry is None or entry.level is Level.CREATED:
+        if entry is None or entry.level is EmulationLevel.CREATED:
             subjects[f"{resource.stack}/{resource.logical_id}"] = Subject(
                 type=resource.type,
                 physical_id=resource.physical_id,
@@ -133,7 +133,7 @@ def is_bootstrapped(clients: Clients) -> bool:
     )
 
 
-def still_there(clients: Clients, rows: Sequence[Row], entries: list[Entry]) -> list[Row]:
+def still_there(clients: Clients, rows: Sequence[InventoryRow], entries: list[Entry]) -> list[InventoryRow]:
     """Of rows seen before a destruction, those boto3 finds after it, although nothing retains them.
 
     `entries` are the journal's of before it: they say where to look.

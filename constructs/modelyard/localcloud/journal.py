@@ -22,7 +22,7 @@ from typing import Any
 FILE_NAME = "journal.jsonl"
 
 
-class Level(StrEnum):
+class EmulationLevel(StrEnum):
     CREATED = "created"
     RECORDED = "recorded"
     IGNORED = "ignored"
@@ -43,7 +43,7 @@ class Entry:
     logical_id: str
     type: str
     physical_id: str
-    level: Level
+    level: EmulationLevel
     detail: Mapping[str, Any] = field(default_factory=dict)
     error: str = ""
 
@@ -59,7 +59,9 @@ class Entry:
         """
         try:
             fields = json.loads(line)
-            return cls(**fields | {"action": Action(fields["action"]), "level": Level(fields["level"])})
+            return cls(
+                **fields | {"action": Action(fields["action"]), "level": EmulationLevel(fields["level"])}
+            )
         except (LookupError, RecursionError, TypeError):
             raise ValueError("it is no entry of a journal") from None
 

@@ -13,14 +13,14 @@ from rich.table import Table
 
 from modelyard.localcloud import census
 from modelyard.localcloud.endpoint import Clients, Endpoint
-from modelyard.localcloud.inventory import Presence, Row, StackFailure, StackState
-from modelyard.localcloud.journal import Entry, Level
+from modelyard.localcloud.inventory import InventoryRow, Presence, StackFailure, StackState
+from modelyard.localcloud.journal import EmulationLevel, Entry
 
 _NAME_WIDTH = 48
 ALARMING = (Presence.MISSING, Presence.UNCHECKED)
 
 
-def stacks(console: Console, states: Sequence[StackState], rows: Sequence[Row]) -> None:
+def stacks(console: Console, states: Sequence[StackState], rows: Sequence[InventoryRow]) -> None:
     """One line a stack: its status, and what its resources are worth."""
     table = Table("stack", "status")
     columns = [
@@ -57,7 +57,7 @@ def _shortened(name: str) -> str:
 def recorded(console: Console, claims: Mapping[tuple[str, str], Entry]) -> None:
     """What was accepted and kept, and why there is no more to it."""
     for (stack, logical_id), entry in claims.items():
-        if entry.level is not Level.RECORDED:
+        if entry.level is not EmulationLevel.RECORDED:
             continue
         facts = [
             f"{key} {value}" for key, value in entry.detail.items() if key != "note" and _is_short(value)
@@ -72,7 +72,7 @@ def _is_short(value: object) -> bool:
     return isinstance(value, str | bool | int) and len(str(value)) <= 2 * _NAME_WIDTH
 
 
-def resources(console: Console, rows: Sequence[Row]) -> None:
+def resources(console: Console, rows: Sequence[InventoryRow]) -> None:
     """One line each, whole: made to be searched."""
     for row in rows:
         line = f"{row.presence.value:<9} {row.stack} {row.type} {row.logical_id} {row.physical_id}"

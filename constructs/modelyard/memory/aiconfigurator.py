@@ -21,7 +21,7 @@ from modelyard.engines import engine
 from modelyard.hardware.tables import yaml_table
 from modelyard.memory.parallelism import Parallelism
 from modelyard.memory.serving import Serving
-from modelyard.memory.throughput import Throughput, Workload, roofline, steady_batch
+from modelyard.memory.throughput import RequestLengths, Throughput, roofline, steady_batch
 
 _TABLE = "aiconfigurator.yaml"
 # It documents no exceptions; these are what it was seen to raise for a model, a size or a format without
@@ -29,13 +29,13 @@ _TABLE = "aiconfigurator.yaml"
 _REFUSALS = (ArithmeticError, AttributeError, LookupError, OSError, RuntimeError, TypeError, ValueError)
 
 
-def estimate_throughput(serving: Serving, workload: Workload | None = None) -> Throughput:
+def estimate_throughput(serving: Serving, workload: RequestLengths | None = None) -> Throughput:
     """AIConfigurator's estimate where there is one, else the roofline bound."""
     found = measured(serving, workload)
     return found if isinstance(found, Throughput) else roofline(serving, workload)
 
 
-def measured(serving: Serving, workload: Workload | None = None) -> Throughput | str:
+def measured(serving: Serving, workload: RequestLengths | None = None) -> Throughput | str:
     """AIConfigurator's estimate for one replica of `serving`, or why there is none."""
     if find_spec("aiconfigurator") is None:
         return "AIConfigurator is not installed (the extra `throughput`)"
@@ -52,7 +52,7 @@ def measured(serving: Serving, workload: Workload | None = None) -> Throughput |
     model = table["sameShape"].get(wanted, wanted)
     if model not in _bundled_models():
         return f"AIConfigurator carries no config.json of {wanted}"
-    work = (workload or Workload()).within(serving.max_model_len)
+    work = (workload or RequestLengths()).within(serving.max_model_len)
     batch = steady_batch(serving, work)
     while batch:
         found = _ask(serving, model, backend, system, work, batch)
@@ -77,7 +77,7 @@ def _bundled_models() -> frozenset[str]:
         return frozenset(import_module("aiconfigurator.sdk.common").DefaultHFModels)
 
 
-def _ask(serving: Serving, model: str, backend: str, system: str, work: Workload, batch: int) -> Any:
+def _ask(serving: Serving, model: str, backend: str, system: str, work: RequestLengths, batch: int) -> Any:
     """Its EstimateResult, or the first line of what it raised."""
     ranks = serving.tensor_parallel
     experts = {"moe_tp_size": ranks, "moe_ep_size": 1} if serving.arch.experts else {}

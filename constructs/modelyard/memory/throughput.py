@@ -28,7 +28,7 @@ _FAR = 1 << 22
 
 
 @dataclass(frozen=True)
-class Workload:
+class RequestLengths:
     """The request that throughput is stated for, in tokens."""
 
     input_tokens: int = 1024
@@ -43,12 +43,12 @@ class Workload:
         """Tokens in the cache of one request, averaged over the steps that generate its answer."""
         return self.input_tokens + self.output_tokens / 2
 
-    def within(self, length: int) -> Workload:
+    def within(self, length: int) -> RequestLengths:
         """The same proportions in a request of no more than `length` tokens."""
         if self.tokens <= length:
             return self
         output = max(1, length * self.output_tokens // self.tokens)
-        return Workload(length - output, output)
+        return RequestLengths(length - output, output)
 
 
 @dataclass(frozen=True)
@@ -63,7 +63,7 @@ class Throughput:
 
     source: Literal["roofline", "aiconfigurator"]
     statement: str
-    workload: Workload
+    workload: RequestLengths
     batch: int
     output_per_second: float
     decode_per_second: float | None = None
@@ -107,7 +107,9 @@ def matrix_tflops(accelerator: Accelerator, quantization: Quantization | None) -
     return max(rate for unit, rate in peak.items() if unit in units | {"fp16"})
 
 
-def roofline(serving: Serving, workload: Workload | None = None, *, at_most: int | None = None) -> Throughput:
+def roofline(
+    serving: Serving, workload: RequestLengths | None = None, *, at_most: int | None = None
+) -> Throughput:
     """The bound for one replica of `serving`, which gets `at_most` requests at once; default: as many as it
     holds.
 
@@ -130,14 +132,18 @@ def roofline(serving: Serving, workload: Workload | None = None, *, at_most: int
     )
 
 
-def _usual_workload(serving: Serving) -> Workload:
+def _usual_workload(serving: Serving) -> RequestLengths:
     """A chat, or a passage of text for what returns a vector or a score."""
-    return Workload() if serving.model.task == "generate" else Workload(input_tokens=512, output_tokens=1)
+    return (
+        RequestLengths()
+        if serving.model.task == "generate"
+        else RequestLengths(input_tokens=512, output_tokens=1)
+    )
 
 
 def bound(
     weights: ActiveWeights,
-    work: Workload,
+    work: RequestLengths,
     *,
     batch: int,
     kv_bytes_per_token: float,
@@ -171,7 +177,7 @@ def bound(
     )
 
 
-def steady_batch(serving: Serving, work: Workload) -> int:
+def steady_batch(serving: Serving, work: RequestLengths) -> int:
     """Requests that run at once: as many as the cache holds at their mean length, up to the engine's limit.
 
     A request's cache grows from its prompt to its end, so a steady mix takes the mean of the two.

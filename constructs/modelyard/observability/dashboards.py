@@ -6,7 +6,7 @@ from __future__ import annotations
 from modelyard.hardware import accelerator_of, platform_facts
 from modelyard.observability.alerts import KV_CACHE_FULL
 from modelyard.observability.model_dashboard import model_dashboard
-from modelyard.observability.panels import Panel, Row, Variable, dashboard_json
+from modelyard.observability.panels import Panel, PanelRow, Variable, dashboard_json
 from modelyard.observability.platform_alerts import CACHE_FULL
 from modelyard.planning import Plan
 
@@ -75,7 +75,11 @@ def fleet(plan: Plan) -> str:
                 many=True,
             )
         ],
-        rows=[Row("Now", overview), Row("Traffic", traffic), Row("Latency and saturation", latency)],
+        rows=[
+            PanelRow("Now", overview),
+            PanelRow("Traffic", traffic),
+            PanelRow("Latency and saturation", latency),
+        ],
     )
 
 
@@ -124,7 +128,7 @@ def pools(plan: Plan) -> str:
             width=12,
         ),
     )
-    rows = [Row("Capacity", capacity), Row("Storage and launches", storage)]
+    rows = [PanelRow("Capacity", capacity), PanelRow("Storage and launches", storage)]
     if any(accelerator_of(p.accelerator).vendor == "nvidia" for p in environment.pools.values()):
         where = "{{Hostname}} GPU {{gpu}}"
         health = (
@@ -141,7 +145,7 @@ def pools(plan: Plan) -> str:
                 "GPU temperature", (("max by (Hostname, gpu) (DCGM_FI_DEV_GPU_TEMP)", where),), unit="celsius"
             ),
         )
-        rows.append(Row("GPU health", health))
+        rows.append(PanelRow("GPU health", health))
     return dashboard_json(
         uid=f"modelyard-{environment.name}-pools",
         title=f"Modelyard / {environment.name} / Pools",
@@ -215,5 +219,5 @@ def cost(plan: Plan) -> str:
         uid=f"modelyard-{environment.name}-cost",
         title=f"Modelyard / {environment.name} / Cost",
         about="List or stated prices of the plan, not the bill: savings plans and spot may be lower.",
-        rows=[Row("Now", total), Row("Models", models), Row("Pools", shared)],
+        rows=[PanelRow("Now", total), PanelRow("Models", models), PanelRow("Pools", shared)],
     )

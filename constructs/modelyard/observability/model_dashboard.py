@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 
 from modelyard.observability.alerts import KV_CACHE_FULL, most_waiting
-from modelyard.observability.panels import Panel, Row, dashboard_json
+from modelyard.observability.panels import Panel, PanelRow, dashboard_json
 from modelyard.observability.selection import Selection, metrics_for
 from modelyard.planning import ModelPlan, Plan
 
@@ -15,14 +15,14 @@ def model_dashboard(plan: ModelPlan, whole: Plan) -> str:
     environment = whole.environment
     chosen = Selection.of(plan, environment.namespace)
     rows = [
-        Row("Traffic", _traffic(plan, chosen)),
-        Row("Latency", _latency(plan, chosen)),
-        Row("Queue and KV cache", _saturation(plan, chosen)),
-        Row("Replicas and start-up", _replicas(plan, chosen)),
-        Row("Accelerators", _devices(plan, chosen)),
+        PanelRow("Traffic", _traffic(plan, chosen)),
+        PanelRow("Latency", _latency(plan, chosen)),
+        PanelRow("Queue and KV cache", _saturation(plan, chosen)),
+        PanelRow("Replicas and start-up", _replicas(plan, chosen)),
+        PanelRow("Accelerators", _devices(plan, chosen)),
     ]
     if plan.cost.node_price is not None:
-        rows.append(Row("Cost", _cost(chosen)))
+        rows.append(PanelRow("Cost", _cost(chosen)))
     return dashboard_json(
         uid=_uid(f"modelyard-{environment.name}-{plan.name}"),
         title=f"Modelyard / {environment.name} / {plan.name}",

@@ -37,7 +37,7 @@ class Panel:
 
 
 @dataclass(frozen=True)
-class Row:
+class PanelRow:
     """Panels under a heading."""
 
     title: str
@@ -55,7 +55,7 @@ class Variable:
 
 
 def dashboard_json(
-    *, uid: str, title: str, about: str, rows: Sequence[Row], variables: Sequence[Variable] = ()
+    *, uid: str, title: str, about: str, rows: Sequence[PanelRow], variables: Sequence[Variable] = ()
 ) -> str:
     """Grafana's JSON. `uid` never changes: links and bookmarks hold it."""
     board = (

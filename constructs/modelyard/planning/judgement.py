@@ -9,10 +9,10 @@ from modelyard.findings import Finding, Severity
 from modelyard.planning.records import Acknowledged
 from modelyard.spec.environment import Environment
 from modelyard.spec.loading import Catalogue
-from modelyard.spec.yaml_source import Source
+from modelyard.spec.yaml_source import YamlSource
 
 
-def located(finding: Finding, catalogue: Catalogue, source: Source | None) -> Finding:
+def located(finding: Finding, catalogue: Catalogue, source: YamlSource | None) -> Finding:
     if finding.subject in catalogue.sources:
         return finding.at(catalogue.locate(finding.subject, finding.field))
     return finding.at(source.locate(finding.field)) if source else finding

@@ -20,7 +20,7 @@ from modelyard.planning.startup import plan_startup
 from modelyard.planning.workloads import Workload, workloads
 from modelyard.spec.environment import Environment
 from modelyard.spec.loading import Catalogue
-from modelyard.spec.yaml_source import Source
+from modelyard.spec.yaml_source import YamlSource
 
 HF_TOKEN = "hf-token"
 """Logical name of the secret that holds the Hugging Face token."""
@@ -30,7 +30,7 @@ def plan(
     catalogue: Catalogue,
     environment: Environment,
     findings: Iterable[Finding] = (),
-    source: Source | None = None,
+    source: YamlSource | None = None,
     prices: Prices | None = None,
 ) -> Plan:
     """Plan every model of `catalogue`.

@@ -28,7 +28,7 @@ LEAST_MAX_MODEL_LEN = 256
 """The shortest `maxModelLen` that a file may state, and that a fix proposes, in tokens."""
 
 
-class Accelerator(Document):
+class ModelAccelerator(Document):
     """Accelerators of one replica."""
 
     type: Annotated[str, Field(pattern=DNS_LABEL)]
@@ -56,7 +56,7 @@ _NAMES = one_of(lambda: ("auto", *file_names()), lambda value: value == "auto" o
 _BACKENDS = one_of(backends, lambda value: value in backends())
 
 
-class Engine(Document):
+class EngineSettings(Document):
     """The inference engine and the settings that the plan derives unless they are given here."""
 
     name: Annotated[str, *_NAMES] = "auto"

@@ -11,7 +11,7 @@ from modelyard.findings import CHECKS
 from modelyard.reading import closest
 from modelyard.spec.cluster import Cluster, Team
 from modelyard.spec.document import DNS_LABEL, Document, ObjectName, SecretName
-from modelyard.spec.governance import Cost, OfficeHours
+from modelyard.spec.governance import CostLimits, OfficeHours
 from modelyard.spec.labels import LabelKey, LabelValue, TagKey, TagValue
 from modelyard.spec.network import Cidr, Network
 from modelyard.spec.operation import Access, AllowedClients, Availability, Replicas, Scaling
@@ -126,7 +126,7 @@ class Checks(Document):
         return self.smoke or self.bench
 
 
-class ManagedArgoCd(Document):
+class ArgoCdCapability(Document):
     """Argo CD as a capability of EKS: AWS runs it, people sign in by IAM Identity Center."""
 
     identity_center: Annotated[str, Field(pattern=r"^arn:aws[a-z-]*:sso:::instance/ssoins-[0-9a-f]{16}$")]
@@ -144,7 +144,7 @@ class GitRepository(Document):
     revision: str = "main"
     path: str = "dist"
     """Folder that holds `ENVIRONMENT/`."""
-    managed: ManagedArgoCd | None = None
+    managed: ArgoCdCapability | None = None
     """Have EKS run Argo CD; default: one of your own."""
 
 
@@ -201,7 +201,7 @@ class Environment(Document):
     )
     """Logical secret name to the name of a secret in AWS Secrets Manager; names only, never values."""
     cache: Cache = Cache()
-    cost: Cost = Cost()
+    cost: CostLimits = CostLimits()
     """Budget, unusual spending, and who hears of them."""
     office_hours: OfficeHours | None = None
     """Run models in these hours alone; for environments in which people work."""

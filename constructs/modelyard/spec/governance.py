@@ -14,7 +14,7 @@ from modelyard.spec.timezone import TimeZone
 Email = Annotated[str, Field(pattern=r"^[^@\s]+@[^@\s]+\.[^@\s]+$")]
 
 
-class Cost(Document):
+class CostLimits(Document):
     """Limits on the bill that warn; nothing is ever switched off by them."""
 
     monthly_usd: Annotated[int, Field(ge=1)] | None = None

@@ -25,14 +25,14 @@ from modelyard.spec.model import Model
 from modelyard.spec.pipeline import Pipeline
 from modelyard.spec.refused_secrets import (
     MOST_SECRETS,
-    Refused,
+    RefusedSecrets,
     bare_config,
     conceal,
     refuse_secrets,
     unreadable,
 )
 from modelyard.spec.settings import ProjectSettings
-from modelyard.spec.yaml_source import FieldPath, Source, read_yaml
+from modelyard.spec.yaml_source import FieldPath, YamlSource, read_yaml
 
 D = TypeVar("D", bound=Document)
 
@@ -42,7 +42,7 @@ class Catalogue:
     """The models of a folder, by name, and the files they came from."""
 
     models: Mapping[str, Model] = field(default_factory=lambda: MappingProxyType({}))
-    sources: Mapping[str, Source] = field(default_factory=lambda: MappingProxyType({}))
+    sources: Mapping[str, YamlSource] = field(default_factory=lambda: MappingProxyType({}))
 
     def locate(self, name: str, path: FieldPath = ()) -> Location | None:
         """Where `path` of model `name` stands, or the model's first line."""
@@ -56,7 +56,7 @@ def load_catalogue(folder: Path) -> tuple[Catalogue, list[Finding]]:
     Broken files are findings, and stay in as far as they can be understood.
     """
     models: dict[str, Model] = {}
-    sources: dict[str, Source] = {}
+    sources: dict[str, YamlSource] = {}
     paths, findings = _model_paths(folder)
     if not paths and not findings:
         findings.append(
@@ -108,7 +108,9 @@ def _model_paths(folder: Path) -> tuple[list[tuple[Path, str | None]], list[Find
     return paths, findings
 
 
-def load_model(path: Path, *, team: str | None = None) -> tuple[Model | None, Source | None, list[Finding]]:
+def load_model(
+    path: Path, *, team: str | None = None
+) -> tuple[Model | None, YamlSource | None, list[Finding]]:
     """Read one model file; `team` owns it where it lies in that team's folder.
 
     The model is None when too little of the file can be understood. With findings it may still be a model,
@@ -140,7 +142,7 @@ def load_model(path: Path, *, team: str | None = None) -> tuple[Model | None, So
 _CONFIGS: tuple[FieldPath, ...] = (("model",), ("speculativeDecoding", "model"))
 
 
-def _with_config(source: Source, folder: Path) -> tuple[Source, list[Finding]]:
+def _with_config(source: YamlSource, folder: Path) -> tuple[YamlSource, list[Finding]]:
     """`source` with every config.json that a path points to in the path's place; without it when it is not
     one."""
     data, findings = deepcopy(source.data), []
@@ -165,7 +167,7 @@ def _with_config(source: Source, folder: Path) -> tuple[Source, list[Finding]]:
     return replace(source, data=data), findings
 
 
-def _with_owner(source: Source, team: str) -> tuple[Source, list[Finding]]:
+def _with_owner(source: YamlSource, team: str) -> tuple[YamlSource, list[Finding]]:
     """`source` with `team` as its owner; the finding where the file names another one."""
     owner = source.data.get("owner") or {}
     if not isinstance(owner, dict):
@@ -211,7 +213,7 @@ def _first(findings: Iterable[Finding], left: int = 0) -> list[Finding]:
     return listed
 
 
-def load_environment(path: Path) -> tuple[Environment | None, Source | None, list[Finding]]:
+def load_environment(path: Path) -> tuple[Environment | None, YamlSource | None, list[Finding]]:
     """Read one environment file; the environment is None when it has an error."""
     source = read_yaml(path)
     if isinstance(source, Finding):
@@ -224,7 +226,7 @@ def load_environment(path: Path) -> tuple[Environment | None, Source | None, lis
     return (None if findings else environment), refused.source, findings
 
 
-def load_pipeline(path: Path) -> tuple[Pipeline | None, Source | None, list[Finding]]:
+def load_pipeline(path: Path) -> tuple[Pipeline | None, YamlSource | None, list[Finding]]:
     """Read the pipeline's file, `.yaml` or `.yml`; the pipeline is None when it has an error."""
     return _load_alone(path, Pipeline, "the pipeline stands")
 
@@ -243,7 +245,7 @@ AloneT = TypeVar("AloneT", Pipeline, ProjectSettings)
 
 def _load_alone(
     path: Path, kind: type[AloneT], they_stand: str
-) -> tuple[AloneT | None, Source | None, list[Finding]]:
+) -> tuple[AloneT | None, YamlSource | None, list[Finding]]:
     """A document that a project has one of, at `path` or with the other suffix."""
     found = [file for suffix in SUFFIXES if (file := path.with_suffix(suffix)).exists()]
     if len(found) > 1:
@@ -272,7 +274,7 @@ _STAND_INS: dict[str, Any] = {"accelerator": "auto", "replicas": 1}
 
 
 def _validate_bare(
-    document: type[D], source: Source, refused: Refused, defaults: dict[str, Any]
+    document: type[D], source: YamlSource, refused: RefusedSecrets, defaults: dict[str, Any]
 ) -> tuple[D | None, list[Finding]]:
     """Validate the file without its secrets; what is wrong only because one was taken out is no problem of
     the file."""
@@ -283,7 +285,9 @@ def _validate_bare(
     return parsed, problems
 
 
-def _validate(document: type[D], source: Source, defaults: dict[str, Any]) -> tuple[D | None, list[Finding]]:
+def _validate(
+    document: type[D], source: YamlSource, defaults: dict[str, Any]
+) -> tuple[D | None, list[Finding]]:
     """Validate, and validate again without what was wrong, until nothing new turns up."""
     findings: list[Finding] = []
     data = {**defaults, **deepcopy(source.data, _unchanged(source.data))}
@@ -344,7 +348,7 @@ def _holds(parent: Any, part: str | int) -> bool:
     return isinstance(parent, list) and isinstance(part, int) and part < len(parent)
 
 
-def _explain(document: type[Document], source: Source, detail: ErrorDetails) -> Finding:
+def _explain(document: type[Document], source: YamlSource, detail: ErrorDetails) -> Finding:
     path = tuple(detail["loc"])
     name = ".".join(
         str(part) for part in path if (part in _aliases(document, path) or isinstance(part, int))
@@ -421,7 +425,7 @@ def _description(document: type[Document], path: FieldPath) -> str:
 _ACCOUNT = re.compile(r"arn:aws[a-z-]*:[^\s\"',}\]]+|(?<![\w.-])\d{12}(?![\w.-])")
 
 
-def _account_specifics(source: Source) -> Iterator[Finding]:
+def _account_specifics(source: YamlSource) -> Iterator[Finding]:
     for number, line in enumerate(source.text.splitlines(), start=1):
         if match := _ACCOUNT.search(line.split(" #")[0]):
             yield Finding(

@@ -13,9 +13,9 @@ from modelyard.spec.document import (
     Seconds,
 )
 from modelyard.spec.engine import (
-    Accelerator,
-    Engine,
+    EngineSettings,
     Features,
+    ModelAccelerator,
     ParallelismSettings,
     parse_accelerator,
     parse_engine,
@@ -30,7 +30,7 @@ from modelyard.spec.operation import (
     Owner,
     Patch,
     Replicas,
-    Rollout,
+    RolloutSettings,
     Scaling,
     Startup,
     parse_cache,
@@ -60,7 +60,7 @@ class Model(Document):
     model: Annotated[Weights, BeforeValidator(parse_weights, json_schema_input_type=Weights | str)]
     """The weights: `hf://ORG/REPO` in short."""
     accelerator: Annotated[
-        Accelerator, BeforeValidator(parse_accelerator, json_schema_input_type=Accelerator | str)
+        ModelAccelerator, BeforeValidator(parse_accelerator, json_schema_input_type=ModelAccelerator | str)
     ]
     """Accelerators of one replica: `l40s`, `l40s:4`, `h100:16` over two nodes, `trn2:16`, `auto`, or `none:8`
     for 8 vCPU."""
@@ -70,7 +70,9 @@ class Model(Document):
     """`generate` answers prompts, `embed` returns vectors, `rerank` scores documents."""
     pool: ObjectName | None = None
     """Pool to run in; default: the environment's pool with this accelerator."""
-    engine: Annotated[Engine, BeforeValidator(parse_engine, json_schema_input_type=Engine | str)] = Engine()
+    engine: Annotated[
+        EngineSettings, BeforeValidator(parse_engine, json_schema_input_type=EngineSettings | str)
+    ] = EngineSettings()
     """The engine by name, or with its settings."""
     parallelism: ParallelismSettings | None = None
     """How a replica is split over its accelerators; default: tensor parallel in a node, pipeline parallel
@@ -83,7 +85,7 @@ class Model(Document):
     adapters: tuple[Adapter, ...] = ()
     speculative_decoding: SpeculativeDecoding | None = None
     scaling: Scaling = Scaling()
-    rollout: Rollout = Rollout()
+    rollout: RolloutSettings = RolloutSettings()
     availability: Availability | None = None
     """`zonal` spreads replicas over zones; `single` accepts that one replica is an outage at every
     disruption."""

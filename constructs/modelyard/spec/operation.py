@@ -98,7 +98,7 @@ class Scaling(Document):
     gateway."""
 
 
-class Rollout(Document):
+class RolloutSettings(Document):
     strategy: Literal["auto", "surge", "in-place"] = "auto"
     """`surge` starts the new replica first, `in-place` frees its accelerator first; `auto` asks the pool."""
 

@@ -16,7 +16,7 @@ from typing import Any
 from modelyard.findings import Finding, Location
 from modelyard.reading import SPEC, read_file
 from modelyard.secret_values import HIDDEN, Suspect, mask_key, settings, sightings, suspects, without
-from modelyard.spec.yaml_source import FieldPath, Source
+from modelyard.spec.yaml_source import FieldPath, YamlSource
 
 # Where a file has the logical name of a secret, or its name in AWS Secrets Manager.
 _NAMES: tuple[tuple[str, ...], ...] = (
@@ -52,21 +52,21 @@ MOST_SECRETS = 100
 
 
 @dataclass(frozen=True)
-class Refused:
+class RefusedSecrets:
     """A file's secrets: the findings, the file without them, and the texts themselves, to keep them out of
     messages."""
 
-    source: Source
+    source: YamlSource
     findings: tuple[Finding, ...]
     pieces: tuple[str, ...]
 
 
-def refuse_secrets(source: Source) -> Refused:
+def refuse_secrets(source: YamlSource) -> RefusedSecrets:
     """Find every secret in `source`, comments included."""
     found = suspects(source.data, is_name=_is_name, is_foreign=_is_foreign)
     written = [*_written(source)]
     if not found and not written:
-        return Refused(source, (), ())
+        return RefusedSecrets(source, (), ())
     findings = {location: finding for location, finding, _ in written}
     said = sorted((location, "".join(piece.split())) for location, _, piece in written)
     places = sorted({*source.keys.values(), *source.values.values()})
@@ -83,9 +83,9 @@ def refuse_secrets(source: Source) -> Refused:
         location = _place(source, suspect)
         findings.setdefault(location, Finding("SEC001", _message(suspect), _fix(suspect), location))
     if len(findings) > MOST_SECRETS:
-        return Refused(source, tuple(findings.values()), ())
+        return RefusedSecrets(source, tuple(findings.values()), ())
     pieces = tuple(dict.fromkeys([*(s.piece for s in found), *(piece for _, _, piece in written)]))
-    return Refused(_bare(source, found), tuple(findings.values()), pieces)
+    return RefusedSecrets(_bare(source, found), tuple(findings.values()), pieces)
 
 
 def bare_config(
@@ -139,7 +139,7 @@ def _is_foreign(path: tuple[str | int, ...]) -> bool:
     return any(path[: len(config)] == config and len(path) > len(config) for config in _CONFIGS)
 
 
-def _written(source: Source) -> Iterator[tuple[Location, Finding, str]]:
+def _written(source: YamlSource) -> Iterator[tuple[Location, Finding, str]]:
     """What the text itself shows: shapes anywhere, settings in comments."""
     text = source.text
     shaped = sightings(text)
@@ -181,7 +181,7 @@ def _said_at(first: Location, places: list[Location], said: list[tuple[Location,
     yield from (piece for _, piece in said[begin:end])
 
 
-def _place(source: Source, suspect: Suspect) -> Location:
+def _place(source: YamlSource, suspect: Suspect) -> Location:
     """The place of the secret itself, where the file has it in one piece; else that of its value."""
     value = source.locate(suspect.path)
     starts = _line_starts(source.text)
@@ -191,7 +191,7 @@ def _place(source: Source, suspect: Suspect) -> Location:
     return _at(source, offset) if offset >= 0 else value
 
 
-def _at(source: Source, offset: int) -> Location:
+def _at(source: YamlSource, offset: int) -> Location:
     starts = _line_starts(source.text)
     line = bisect_right(starts, offset)
     return Location(source.file, line, offset - starts[line - 1] + 1)
@@ -202,7 +202,7 @@ def _line_starts(text: str) -> list[int]:
     return [0, *(match.end() for match in re.finditer("\n", text))]
 
 
-def _bare(source: Source, found: list[Suspect]) -> Source:
+def _bare(source: YamlSource, found: list[Suspect]) -> YamlSource:
     def masked(path: FieldPath) -> FieldPath:
         return tuple(mask_key(part) if isinstance(part, str) else part for part in path)
 

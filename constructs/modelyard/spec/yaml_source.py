@@ -19,7 +19,7 @@ FieldPath = tuple[str | int, ...]
 
 
 @dataclass(frozen=True)
-class Source:
+class YamlSource:
     """One YAML file as read: `data` is what it says, `locate` where it says so."""
 
     file: str
@@ -37,7 +37,7 @@ class Source:
         return Location(self.file)
 
 
-def read_yaml(path: Path, *, shown_as: str | None = None, kind: FileKind = SPEC) -> Source | Finding:
+def read_yaml(path: Path, *, shown_as: str | None = None, kind: FileKind = SPEC) -> YamlSource | Finding:
     """Read `path` as a YAML 1.2 mapping; a file that is none comes back as the finding that says why."""
     text = read_file(path, kind, shown_as=shown_as)
     return text if isinstance(text, Finding) else parse_yaml(text, shown_as or str(path))
@@ -53,7 +53,7 @@ _DIRECTIVE = re.compile(r"(?:[ \t]*(?:#[^\n]*)?\r?\n|%YAML[ \t]+1\.2[ \t]*(?:#[^
 _LESS = "divide the file, or write less of it"
 
 
-def parse_yaml(text: str, file: str) -> Source | Finding:
+def parse_yaml(text: str, file: str) -> YamlSource | Finding:
     """Parse `text`; `file` is the name that findings show."""
     if foreign := _FOREIGN.search(text):
         name = f"control character U+{ord(foreign[0]):04X} in the text"
@@ -93,7 +93,7 @@ def parse_yaml(text: str, file: str) -> Source | Finding:
     keys: dict[FieldPath, Location] = {}
     values: dict[FieldPath, Location] = {}
     _index(root, (), file, keys, values)
-    return Source(file, text, data, keys, values)
+    return YamlSource(file, text, data, keys, values)
 
 
 def _index(

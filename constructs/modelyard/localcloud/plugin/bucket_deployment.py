@@ -18,7 +18,14 @@ from collections.abc import Iterator, Mapping, Sequence
 from pathlib import PurePosixPath
 from typing import Any
 
-from modelyard.localcloud.plugin.resource_type import Aws, Made, Place, Properties, Refused, ResourceType
+from modelyard.localcloud.plugin.resource_type import (
+    Aws,
+    Made,
+    Properties,
+    RefusedRequest,
+    ResourceAddress,
+    ResourceType,
+)
 
 _OWNER_TAG = "aws-cdk:cr-owned"
 _DELETE_BATCH = 1000  # the API's limit
@@ -65,10 +72,12 @@ def _is(properties: Properties, name: str, *, default: bool) -> bool:
 class BucketDeployment(ResourceType):
     name = "Custom::CDKBucketDeployment"
 
-    def create(self, aws: Aws, place: Place, properties: Properties) -> Made:
+    def create(self, aws: Aws, place: ResourceAddress, properties: Properties) -> Made:
         return self._deploy(aws, properties, f"aws.cdk.s3deployment.{uuid.uuid4()}")
 
-    def update(self, aws: Aws, place: Place, physical_id: str, old: Properties, new: Properties) -> Made:
+    def update(
+        self, aws: Aws, place: ResourceAddress, physical_id: str, old: Properties, new: Properties
+    ) -> Made:
         moved = (old["DestinationBucketName"], prefix_of(old)) != (
             new["DestinationBucketName"],
             prefix_of(new),
@@ -84,7 +93,7 @@ class BucketDeployment(ResourceType):
     def _deploy(self, aws: Aws, properties: Properties, physical_id: str) -> Made:
         for unsupported in ("DistributionId", "OutputObjectVersionIds"):
             if properties.get(unsupported) not in (None, "", False, "false"):
-                raise Refused(f"{unsupported} is not carried out by the embedded AWS", "NotSupported")
+                raise RefusedRequest(f"{unsupported} is not carried out by the embedded AWS", "NotSupported")
         s3 = aws.client("s3")
         bucket, prefix = properties["DestinationBucketName"], prefix_of(properties)
         exclude, include = list(properties.get("Exclude") or []), list(properties.get("Include") or [])
@@ -137,7 +146,7 @@ class BucketDeployment(ResourceType):
             arguments["ContentType"] = guessed
         for name, value in (properties.get("SystemMetadata") or {}).items():
             if name.lower() not in _SYSTEM_METADATA:
-                raise Refused(
+                raise RefusedRequest(
                     f"system metadata {name} is not carried out by the embedded AWS", "NotSupported"
                 )
             arguments[_SYSTEM_METADATA[name.lower()]] = value

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from typing import Any
 
-from modelyard.localcloud.plugin.resource_type import Aws, Made, Place, Properties, ResourceType
+from modelyard.localcloud.plugin.resource_type import Aws, Made, Properties, ResourceAddress, ResourceType
 
 
 class Budget(ResourceType):
     name = "AWS::Budgets::Budget"
 
-    def create(self, aws: Aws, place: Place, properties: Properties) -> Made:
+    def create(self, aws: Aws, place: ResourceAddress, properties: Properties) -> Made:
         budget = self._budget(place, properties["Budget"])
         for notified in properties.get("NotificationsWithSubscribers") or []:
             for subscriber in notified["Subscribers"]:
@@ -32,7 +32,9 @@ class Budget(ResourceType):
         )
         return Made(budget["BudgetName"])
 
-    def update(self, aws: Aws, place: Place, physical_id: str, old: Properties, new: Properties) -> Made:
+    def update(
+        self, aws: Aws, place: ResourceAddress, physical_id: str, old: Properties, new: Properties
+    ) -> Made:
         self.delete(aws, physical_id, old)
         return self.create(aws, place, new)
 
@@ -40,7 +42,7 @@ class Budget(ResourceType):
         aws.client("budgets").delete_budget(AccountId=aws.account, BudgetName=physical_id)
 
     @staticmethod
-    def _budget(place: Place, budget: Properties) -> dict[str, Any]:
+    def _budget(place: ResourceAddress, budget: Properties) -> dict[str, Any]:
         limit = budget["BudgetLimit"]
         return {
             **budget,

@@ -8,9 +8,9 @@ from modelyard.localcloud.plugin.resource_type import (
     Aws,
     CompletedType,
     Made,
-    Place,
     Properties,
-    Refused,
+    RefusedRequest,
+    ResourceAddress,
     ResourceType,
     given,
     tags_of,
@@ -37,16 +37,18 @@ class ElasticAddress(ResourceType):
     name = "AWS::EC2::EIP"
     replaced_by = ("Domain", "NetworkBorderGroup", "PublicIpv4Pool", "Address")
 
-    def create(self, aws: Aws, place: Place, properties: Properties) -> Made:
+    def create(self, aws: Aws, place: ResourceAddress, properties: Properties) -> Made:
         answer = aws.client("ec2").allocate_address(
             Domain="vpc", **_tag_specifications("elastic-ip", properties)
         )
         return self._made(answer)
 
-    def update(self, aws: Aws, place: Place, physical_id: str, old: Properties, new: Properties) -> Made:
+    def update(
+        self, aws: Aws, place: ResourceAddress, physical_id: str, old: Properties, new: Properties
+    ) -> Made:
         address = self._address(aws, physical_id)
         if address is None:
-            raise Refused(f"The address {physical_id} does not exist.", "NotFound")
+            raise RefusedRequest(f"The address {physical_id} does not exist.", "NotFound")
         _retag(aws, address["AllocationId"], old, new)
         return self._made(address)
 
@@ -71,19 +73,23 @@ class NatGateway(ResourceType):
     name = "AWS::EC2::NatGateway"
     replaced_by = ("SubnetId", "AllocationId", "ConnectivityType", "PrivateIpAddress")
 
-    def create(self, aws: Aws, place: Place, properties: Properties) -> Made:
+    def create(self, aws: Aws, place: ResourceAddress, properties: Properties) -> Made:
         ec2 = aws.client("ec2")
         ec2.describe_subnets(SubnetIds=[properties["SubnetId"]])  # MiniStack would take any id
         allocation = properties.get("AllocationId")
         if allocation and not ec2.describe_addresses(AllocationIds=[allocation])["Addresses"]:
-            raise Refused(f"The allocation ID '{allocation}' does not exist", "InvalidAllocationID.NotFound")
+            raise RefusedRequest(
+                f"The allocation ID '{allocation}' does not exist", "InvalidAllocationID.NotFound"
+            )
         answer = ec2.create_nat_gateway(
             **given(properties, "SubnetId", "AllocationId", "ConnectivityType"),
             **_tag_specifications("natgateway", properties),
         )
         return self._made(answer["NatGateway"]["NatGatewayId"])
 
-    def update(self, aws: Aws, place: Place, physical_id: str, old: Properties, new: Properties) -> Made:
+    def update(
+        self, aws: Aws, place: ResourceAddress, physical_id: str, old: Properties, new: Properties
+    ) -> Made:
         _retag(aws, physical_id, old, new)
         return self._made(physical_id)
 
@@ -109,7 +115,7 @@ class FlowLog(ResourceType):
         "MaxAggregationInterval",
     )
 
-    def create(self, aws: Aws, place: Place, properties: Properties) -> Made:
+    def create(self, aws: Aws, place: ResourceAddress, properties: Properties) -> Made:
         ec2 = aws.client("ec2")
         if properties["ResourceType"] == "VPC":
             ec2.describe_vpcs(VpcIds=[properties["ResourceId"]])
@@ -125,7 +131,9 @@ class FlowLog(ResourceType):
         flow_log = answer["FlowLogIds"][0]
         return Made(flow_log, {"Id": flow_log})
 
-    def update(self, aws: Aws, place: Place, physical_id: str, old: Properties, new: Properties) -> Made:
+    def update(
+        self, aws: Aws, place: ResourceAddress, physical_id: str, old: Properties, new: Properties
+    ) -> Made:
         _retag(aws, physical_id, old, new)
         return Made(physical_id, {"Id": physical_id})
 
@@ -151,7 +159,7 @@ class _SecurityGroupRule(ResourceType):
     direction: ClassVar[str]
     peer: ClassVar[str]
 
-    def create(self, aws: Aws, place: Place, properties: Properties) -> Made:
+    def create(self, aws: Aws, place: ResourceAddress, properties: Properties) -> Made:
         peer_group = properties.get(f"{self.peer}SecurityGroupId")
         if peer_group:
             aws.client("ec2").describe_security_groups(GroupIds=[peer_group])
@@ -160,7 +168,9 @@ class _SecurityGroupRule(ResourceType):
         rule = answer["SecurityGroupRules"][0]["SecurityGroupRuleId"]
         return Made(rule, {"Id": rule})
 
-    def update(self, aws: Aws, place: Place, physical_id: str, old: Properties, new: Properties) -> Made:
+    def update(
+        self, aws: Aws, place: ResourceAddress, physical_id: str, old: Properties, new: Properties
+    ) -> Made:
         change = getattr(aws.client("ec2"), f"update_security_group_rule_descriptions_{self.direction}")
         change(GroupId=new["GroupId"], IpPermissions=[self._permission(new)])
         return Made(physical_id, {"Id": physical_id})

@@ -9,8 +9,8 @@ from modelyard.localcloud.plugin.eks_cluster import require_role
 from modelyard.localcloud.plugin.resource_type import (
     Aws,
     Made,
-    Place,
     Properties,
+    ResourceAddress,
     ResourceType,
     camel,
     given,
@@ -28,7 +28,7 @@ class Addon(ResourceType):
     name = "AWS::EKS::Addon"
     replaced_by = ("ClusterName", "AddonName", "NamespaceConfig")
 
-    def create(self, aws: Aws, place: Place, properties: Properties) -> Made:
+    def create(self, aws: Aws, place: ResourceAddress, properties: Properties) -> Made:
         cluster, name = properties["ClusterName"], properties["AddonName"]
         answer = aws.client("eks").create_addon(
             clusterName=cluster, addonName=name, tags=tags_of(properties), **self._settings(properties)
@@ -40,7 +40,9 @@ class Addon(ResourceType):
             raise
         return self._made(cluster, name, answer["addon"]["addonArn"])
 
-    def update(self, aws: Aws, place: Place, physical_id: str, old: Properties, new: Properties) -> Made:
+    def update(
+        self, aws: Aws, place: ResourceAddress, physical_id: str, old: Properties, new: Properties
+    ) -> Made:
         cluster, name = physical_id.split("|")
         eks = aws.client("eks")
         eks.update_addon(clusterName=cluster, addonName=name, **self._settings(new))
@@ -95,7 +97,7 @@ class AccessEntry(ResourceType):
     name = "AWS::EKS::AccessEntry"
     replaced_by = ("ClusterName", "PrincipalArn", "Type")
 
-    def create(self, aws: Aws, place: Place, properties: Properties) -> Made:
+    def create(self, aws: Aws, place: ResourceAddress, properties: Properties) -> Made:
         cluster, principal = properties["ClusterName"], properties["PrincipalArn"]
         eks = aws.client("eks")
         eks.describe_cluster(name=cluster)
@@ -113,7 +115,9 @@ class AccessEntry(ResourceType):
             raise
         return self._made(cluster, principal, answer["accessEntry"]["accessEntryArn"])
 
-    def update(self, aws: Aws, place: Place, physical_id: str, old: Properties, new: Properties) -> Made:
+    def update(
+        self, aws: Aws, place: ResourceAddress, physical_id: str, old: Properties, new: Properties
+    ) -> Made:
         cluster, principal = physical_id.split("|")
         answer = aws.client("eks").update_access_entry(
             clusterName=cluster,
@@ -157,7 +161,7 @@ class PodIdentityAssociation(ResourceType):
     replaced_by = ("ClusterName", "Namespace", "ServiceAccount")
     _MUTABLE = ("RoleArn", "TargetRoleArn", "DisableSessionTags")
 
-    def create(self, aws: Aws, place: Place, properties: Properties) -> Made:
+    def create(self, aws: Aws, place: ResourceAddress, properties: Properties) -> Made:
         eks = aws.client("eks")
         eks.describe_cluster(name=properties["ClusterName"])
         role = properties["RoleArn"]
@@ -168,7 +172,9 @@ class PodIdentityAssociation(ResourceType):
         )
         return self._made(answer["association"])
 
-    def update(self, aws: Aws, place: Place, physical_id: str, old: Properties, new: Properties) -> Made:
+    def update(
+        self, aws: Aws, place: ResourceAddress, physical_id: str, old: Properties, new: Properties
+    ) -> Made:
         cluster, association = new["ClusterName"], physical_id.rsplit("/", 1)[-1]
         answer = aws.client("eks").update_pod_identity_association(
             clusterName=cluster, associationId=association, **camel(given(new, *self._MUTABLE))

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from modelyard.localcloud.plugin import internals
-from modelyard.localcloud.plugin.resource_type import Aws, CompletedType, Properties, Refused, camel
+from modelyard.localcloud.plugin.resource_type import Aws, CompletedType, Properties, RefusedRequest, camel
 
 
 def require_role(aws: Aws, arn: str, message: str) -> None:
@@ -18,7 +18,7 @@ def require_role(aws: Aws, arn: str, message: str) -> None:
         try:
             iam.get_role(RoleName=resource.rsplit("/", 1)[-1])
         except iam.exceptions.NoSuchEntityException:
-            raise Refused(message, "InvalidRequest") from None
+            raise RefusedRequest(message, "InvalidRequest") from None
 
 
 def _subnets(aws: Aws, ids: Sequence[str]) -> list[dict[str, Any]]:
@@ -26,13 +26,13 @@ def _subnets(aws: Aws, ids: Sequence[str]) -> list[dict[str, Any]]:
     return found
 
 
-class Cluster(CompletedType):
+class EksCluster(CompletedType):
     name = "AWS::EKS::Cluster"
 
     def check(self, aws: Aws, properties: Properties) -> None:
         zones = {s["AvailabilityZone"] for s in _subnets(aws, properties["ResourcesVpcConfig"]["SubnetIds"])}
         if len(zones) < 2:
-            raise Refused("Subnets specified must be in at least two different AZs", "InvalidRequest")
+            raise RefusedRequest("Subnets specified must be in at least two different AZs", "InvalidRequest")
         role = properties["RoleArn"]
         require_role(aws, role, f"Role with arn: {role}, could not be assumed because it does not exist")
 
@@ -88,4 +88,4 @@ class NodeGroup(CompletedType):
         return {"Id": f"{properties['ClusterName']}/{physical_id}"}
 
 
-TYPES = (Cluster(), NodeGroup())
+TYPES = (EksCluster(), NodeGroup())

@@ -6,8 +6,15 @@ from __future__ import annotations
 import json
 from typing import Any
 
-from modelyard.localcloud.journal import Level
-from modelyard.localcloud.plugin.resource_type import Aws, Made, Place, Properties, ResourceType, given
+from modelyard.localcloud.journal import EmulationLevel
+from modelyard.localcloud.plugin.resource_type import (
+    Aws,
+    Made,
+    Properties,
+    ResourceAddress,
+    ResourceType,
+    given,
+)
 
 _KEPT = ("Release", "Chart", "Version", "Repository", "ChartAssetURL", "Namespace", "CreateNamespace")
 
@@ -16,14 +23,16 @@ class HelmChart(ResourceType):
     """Accepted if its cluster exists, and kept in the journal; nothing is executed."""
 
     name = "Custom::AWSCDK-EKS-HelmChart"
-    level = Level.RECORDED
+    level = EmulationLevel.RECORDED
     replaced_by = ("ClusterName",)
 
-    def create(self, aws: Aws, place: Place, properties: Properties) -> Made:
+    def create(self, aws: Aws, place: ResourceAddress, properties: Properties) -> Made:
         aws.client("eks").describe_cluster(name=properties["ClusterName"])
         return Made(place.name(128), {}, self._detail(properties))
 
-    def update(self, aws: Aws, place: Place, physical_id: str, old: Properties, new: Properties) -> Made:
+    def update(
+        self, aws: Aws, place: ResourceAddress, physical_id: str, old: Properties, new: Properties
+    ) -> Made:
         aws.client("eks").describe_cluster(name=new["ClusterName"])
         return Made(physical_id, {}, self._detail(new))
 

@@ -25,9 +25,9 @@ from modelyard.localcloud.plugin.resource_type import (
     Aws,
     CompletedType,
     Made,
-    Place,
     Properties,
-    Refused,
+    RefusedRequest,
+    ResourceAddress,
     ResourceType,
 )
 
@@ -98,12 +98,12 @@ def attach(types: Iterable[ResourceType], aws: Aws, journal: Journal) -> None:
 def _handlers(
     kind: ResourceType, inner: Any, aws: Aws, details: dict[tuple[str, str], Properties]
 ) -> dict[str, Any]:
-    def noted(place: Place, made: Made) -> tuple[str, dict[str, Any]]:
+    def noted(place: ResourceAddress, made: Made) -> tuple[str, dict[str, Any]]:
         details[place.stack, place.logical_id] = made.detail
         return made.physical_id, dict(made.attributes)
 
     def create(logical_id: str, properties: Properties, stack: str) -> tuple[str, dict[str, Any]]:
-        place = Place(stack, logical_id)
+        place = ResourceAddress(stack, logical_id)
         with _as_aws_says():
             if isinstance(kind, CompletedType):
                 kind.check(aws, properties)
@@ -115,7 +115,7 @@ def _handlers(
     def update(
         physical_id: str, old: Properties, new: Properties, stack: str, logical_id: str
     ) -> tuple[str, dict[str, Any]]:
-        place = Place(stack, logical_id)
+        place = ResourceAddress(stack, logical_id)
         with _as_aws_says():
             if isinstance(kind, CompletedType):
                 kind.check(aws, new)
@@ -147,9 +147,9 @@ def _as_aws_says(*, gone_is_deleted: bool = False) -> Iterator[None]:
             return
         status = error.response.get("ResponseMetadata", {}).get("HTTPStatusCode", "")
         message = f"{error.response['Error'].get('Message', '')} (Status Code: {status})"
-        raise Refused(message, code) from error
+        raise RefusedRequest(message, code) from error
     except botocore.exceptions.ParamValidationError as error:
-        raise Refused(str(error).replace("\n", " "), "InvalidRequest") from error
+        raise RefusedRequest(str(error).replace("\n", " "), "InvalidRequest") from error
 
 
 def _let_block(stacks: Any, ours: dict[str, ResourceType]) -> None:

@@ -6,8 +6,8 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any
 
-from modelyard.localcloud.journal import Action, Entry, Journal, Level
-from modelyard.localcloud.plugin.resource_type import Place, Properties, ResourceType, given
+from modelyard.localcloud.journal import Action, EmulationLevel, Entry, Journal
+from modelyard.localcloud.plugin.resource_type import Properties, ResourceAddress, ResourceType, given
 
 _IGNORED = {"AWS::CDK::Metadata"}
 
@@ -22,15 +22,15 @@ _WHERE_TO_LOOK: dict[str, tuple[str, ...]] = {
 }
 
 
-def _level(type_name: str, ours: dict[str, ResourceType]) -> Level:
+def _level(type_name: str, ours: dict[str, ResourceType]) -> EmulationLevel:
     if type_name in ours:
         return ours[type_name].level
     if type_name in _IGNORED:
-        return Level.IGNORED
+        return EmulationLevel.IGNORED
     # A custom resource's Lambda ran and said SUCCESS; what it did is not ours to claim.
     if type_name.startswith(("Custom::", "AWS::CloudFormation::")):
-        return Level.RECORDED
-    return Level.CREATED
+        return EmulationLevel.RECORDED
+    return EmulationLevel.CREATED
 
 
 def _detail(type_name: str, properties: Properties) -> Properties:
@@ -49,7 +49,7 @@ def keep(
 
     @contextmanager
     def journaled(
-        action: Action, type_name: str, place: Place, physical_id: str, properties: Properties
+        action: Action, type_name: str, place: ResourceAddress, physical_id: str, properties: Properties
     ) -> Iterator[list[str]]:
         outcome = [physical_id]
         error = ""
@@ -73,7 +73,9 @@ def keep(
             )
 
     def provisioned(type_name: str, logical_id: str, properties: Properties, stack: str) -> Any:
-        with journaled(Action.CREATE, type_name, Place(stack, logical_id), "", properties) as outcome:
+        with journaled(
+            Action.CREATE, type_name, ResourceAddress(stack, logical_id), "", properties
+        ) as outcome:
             physical_id, attributes = provision(type_name, logical_id, properties, stack)
             outcome[0] = physical_id
             return physical_id, attributes
@@ -89,7 +91,9 @@ def keep(
     ) -> Any:
         if old == new:  # MiniStack asks for every resource of an updated stack
             return update(type_name, physical_id, old, new, stack, logical_id, attributes)
-        with journaled(Action.UPDATE, type_name, Place(stack, logical_id), physical_id, new) as outcome:
+        with journaled(
+            Action.UPDATE, type_name, ResourceAddress(stack, logical_id), physical_id, new
+        ) as outcome:
             answer = update(type_name, physical_id, old, new, stack, logical_id, attributes)
             outcome[0] = answer[0]
             return answer
@@ -97,7 +101,7 @@ def keep(
     def deleted(
         type_name: str, physical_id: str, properties: Properties, stack: str = "", logical_id: str = ""
     ) -> None:
-        with journaled(Action.DELETE, type_name, Place(stack, logical_id), physical_id, properties):
+        with journaled(Action.DELETE, type_name, ResourceAddress(stack, logical_id), physical_id, properties):
             delete(type_name, physical_id, properties, stack, logical_id)
 
     stacks._provision_resource = provisioned

@@ -6,23 +6,32 @@ import hashlib
 from collections.abc import Mapping
 from typing import Any, ClassVar
 
-from modelyard.localcloud.journal import Level
-from modelyard.localcloud.plugin.resource_type import Aws, Made, Place, Properties, ResourceType, given
+from modelyard.localcloud.journal import EmulationLevel
+from modelyard.localcloud.plugin.resource_type import (
+    Aws,
+    Made,
+    Properties,
+    ResourceAddress,
+    ResourceType,
+    given,
+)
 
 
 class _Recorded(ResourceType):
     """One type. Its references are checked where the service they name exists; nothing else is."""
 
-    level = Level.RECORDED
+    level = EmulationLevel.RECORDED
     kept: ClassVar[tuple[str, ...]]  # properties that say what it would be
     why: ClassVar[str]
 
-    def create(self, aws: Aws, place: Place, properties: Properties) -> Made:
+    def create(self, aws: Aws, place: ResourceAddress, properties: Properties) -> Made:
         self.check(aws, properties)
         digest = hashlib.sha256(f"{place.stack}/{place.logical_id}".encode()).hexdigest()
         return self._made(self.identity(aws, digest, properties), aws, properties)
 
-    def update(self, aws: Aws, place: Place, physical_id: str, old: Properties, new: Properties) -> Made:
+    def update(
+        self, aws: Aws, place: ResourceAddress, physical_id: str, old: Properties, new: Properties
+    ) -> Made:
         self.check(aws, new)
         return self._made(physical_id, aws, new)
 

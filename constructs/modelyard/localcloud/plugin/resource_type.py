@@ -7,12 +7,12 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Any, ClassVar
 
-from modelyard.localcloud.journal import Level
+from modelyard.localcloud.journal import EmulationLevel
 
 Properties = Mapping[str, Any]
 
 
-class Refused(ValueError):
+class RefusedRequest(ValueError):
     """A request which AWS would refuse; the text becomes the resource's status reason."""
 
     def __init__(self, message: str, code: str) -> None:
@@ -20,7 +20,7 @@ class Refused(ValueError):
 
 
 @dataclass(frozen=True)
-class Place:
+class ResourceAddress:
     """Where in which stack a resource is declared."""
 
     stack: str
@@ -87,14 +87,16 @@ class ResourceType:
     """One CloudFormation type. `delete` may be called for what is already gone."""
 
     name: ClassVar[str]
-    level: ClassVar[Level] = Level.CREATED
+    level: ClassVar[EmulationLevel] = EmulationLevel.CREATED
     replaced_by: ClassVar[tuple[str, ...]] = ()  # a change of these makes a new resource
     completes: ClassVar[bool] = False  # MiniStack's own handler runs first, this one adds to it
 
-    def create(self, aws: Aws, place: Place, properties: Properties) -> Made:
+    def create(self, aws: Aws, place: ResourceAddress, properties: Properties) -> Made:
         raise NotImplementedError
 
-    def update(self, aws: Aws, place: Place, physical_id: str, old: Properties, new: Properties) -> Made:
+    def update(
+        self, aws: Aws, place: ResourceAddress, physical_id: str, old: Properties, new: Properties
+    ) -> Made:
         raise NotImplementedError
 
     def delete(self, aws: Aws, physical_id: str, properties: Properties) -> None:

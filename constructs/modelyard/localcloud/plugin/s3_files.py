@@ -9,8 +9,8 @@ from modelyard.localcloud.plugin.eks_cluster import require_role
 from modelyard.localcloud.plugin.resource_type import (
     Aws,
     Made,
-    Place,
     Properties,
+    ResourceAddress,
     ResourceType,
     camel,
     given,
@@ -23,7 +23,7 @@ class FileSystem(ResourceType):
     name = "AWS::S3Files::FileSystem"
     replaced_by = ("Bucket", "Prefix", "KmsKeyId", "RoleArn")
 
-    def create(self, aws: Aws, place: Place, properties: Properties) -> Made:
+    def create(self, aws: Aws, place: ResourceAddress, properties: Properties) -> Made:
         aws.client("s3").head_bucket(Bucket=properties["Bucket"].rpartition(":")[2])
         require_role(aws, properties["RoleArn"], "S3 Files cannot assume the role.")
         made = aws.client("s3files").create_file_system(
@@ -38,7 +38,9 @@ class FileSystem(ResourceType):
             time.sleep(0.05)
         return self._made(made)
 
-    def update(self, aws: Aws, place: Place, physical_id: str, old: Properties, new: Properties) -> Made:
+    def update(
+        self, aws: Aws, place: ResourceAddress, physical_id: str, old: Properties, new: Properties
+    ) -> Made:
         return self._made(aws.client("s3files").get_file_system(fileSystemId=physical_id))
 
     def delete(self, aws: Aws, physical_id: str, properties: Properties) -> None:
@@ -54,7 +56,7 @@ class MountTarget(ResourceType):
     name = "AWS::S3Files::MountTarget"
     replaced_by = ("FileSystemId", "SubnetId", "Ipv4Address")
 
-    def create(self, aws: Aws, place: Place, properties: Properties) -> Made:
+    def create(self, aws: Aws, place: ResourceAddress, properties: Properties) -> Made:
         aws.client("ec2").describe_subnets(SubnetIds=[properties["SubnetId"]])
         made = aws.client("s3files").create_mount_target(
             **camel(given(properties, "FileSystemId", "SubnetId", "SecurityGroups"))
@@ -62,7 +64,9 @@ class MountTarget(ResourceType):
         identity = made["mountTargetId"]
         return Made(identity, {"MountTargetId": identity})
 
-    def update(self, aws: Aws, place: Place, physical_id: str, old: Properties, new: Properties) -> Made:
+    def update(
+        self, aws: Aws, place: ResourceAddress, physical_id: str, old: Properties, new: Properties
+    ) -> Made:
         aws.client("s3files").update_mount_target(
             mountTargetId=physical_id, securityGroups=new["SecurityGroups"]
         )
@@ -76,7 +80,7 @@ class AccessPoint(ResourceType):
     name = "AWS::S3Files::AccessPoint"
     replaced_by = ("FileSystemId", "PosixUser", "RootDirectory")
 
-    def create(self, aws: Aws, place: Place, properties: Properties) -> Made:
+    def create(self, aws: Aws, place: ResourceAddress, properties: Properties) -> Made:
         user = properties["PosixUser"]
         root = properties["RootDirectory"]
         owner = root["CreationPermissions"]
@@ -94,7 +98,9 @@ class AccessPoint(ResourceType):
         )
         return self._made(made)
 
-    def update(self, aws: Aws, place: Place, physical_id: str, old: Properties, new: Properties) -> Made:
+    def update(
+        self, aws: Aws, place: ResourceAddress, physical_id: str, old: Properties, new: Properties
+    ) -> Made:
         return self._made(aws.client("s3files").get_access_point(accessPointId=physical_id))
 
     def delete(self, aws: Aws, physical_id: str, properties: Properties) -> None:

@@ -14,7 +14,7 @@ from types import MappingProxyType
 from typing import Any, Final
 
 from modelyard.endpoint_tests.bench import CONCURRENCY, settings_json
-from modelyard.endpoint_tests.load import Workload
+from modelyard.endpoint_tests.load import RequestedLoad
 from modelyard.endpoint_tests.promises import bounds, expectations
 from modelyard.memory import throughput as planned
 from modelyard.objects.labels import model_annotations, model_labels, platform_labels
@@ -109,12 +109,12 @@ def smoke_job(plan: ModelPlan, environment: Environment) -> Manifest:
 
 def bench_job(plan: ModelPlan, environment: Environment) -> Manifest:
     """The job that measures a model after it was delivered."""
-    work = planned.Workload(Workload.prompt_tokens, Workload.output_tokens).within(
+    work = planned.RequestLengths(RequestedLoad.prompt_tokens, RequestedLoad.output_tokens).within(
         plan.serving.max_model_len // 2  # prompts are only about as long as asked for
     )
     limits = bounds(plan, work.input_tokens, work.output_tokens, CONCURRENCY)
     rounded = {level: round(bound, 1) for level, bound in limits.items()}
-    load = Workload(work.input_tokens, work.output_tokens)
+    load = RequestedLoad(work.input_tokens, work.output_tokens)
     variables = {"SETTINGS": settings_json(load, rounded, planned.ROOFLINE)}
     return _job(BENCH, plan, environment, variables)
 

@@ -63,7 +63,7 @@ def weights_path(uri: str, revision: str) -> str:
 
 
 @dataclass(frozen=True)
-class Source:
+class WeightsSource:
     """What a job brings into the cache; `files` are patterns of what is wanted of the repository, none for
     all of it."""
 
@@ -76,10 +76,10 @@ class Source:
         return weights_path(self.uri, self.revision)
 
 
-def fetched_sources(plan: ModelPlan) -> list[Source]:
+def fetched_sources(plan: ModelPlan) -> list[WeightsSource]:
     """What the shared cache must hold for a model."""
     return [
-        Source(part.uri, part.revision, gguf_files(part.file) if isinstance(part, Weights) else ())
+        WeightsSource(part.uri, part.revision, gguf_files(part.file) if isinstance(part, Weights) else ())
         for part in plan.model.downloaded
     ]
 
@@ -122,7 +122,7 @@ def copy_container(targets: list[str], image: str, memory: str) -> Manifest:
     ).manifest()
 
 
-def fetch_variables(source: Source) -> dict[str, str]:
+def fetch_variables(source: WeightsSource) -> dict[str, str]:
     """What the fetch script is told, but for the token."""
     told = {
         "HOME": "/tmp",
@@ -140,7 +140,7 @@ def fetch_variables(source: Source) -> dict[str, str]:
 
 def fetch_jobs(plans: Iterable[ModelPlan], environment: Environment) -> Iterator[Manifest]:
     """The jobs that fill the model cache: one for each repository and revision, whoever needs it."""
-    wanted: dict[Source, str | None] = {}
+    wanted: dict[WeightsSource, str | None] = {}
     for plan in plans:
         for source in fetched_sources(plan):
             wanted[source] = wanted.get(source) or plan.token_secret
@@ -164,7 +164,7 @@ def fetch_jobs(plans: Iterable[ModelPlan], environment: Environment) -> Iterator
 
 def fetch_job(
     *,
-    source: Source,
+    source: WeightsSource,
     environment: str,
     namespace: str,
     token_secret: str | None,

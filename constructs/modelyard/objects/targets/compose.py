@@ -18,7 +18,7 @@ from modelyard.objects.serving.settings import serve_settings
 from modelyard.objects.serving.weights import (
     FETCH_SCRIPT,
     LOCAL_PATH,
-    Source,
+    WeightsSource,
     fetch_variables,
     fetched_sources,
 )
@@ -71,7 +71,7 @@ def compose_file(plan: ModelPlan) -> Document:
     return document
 
 
-def _fetch(source: Source, token: str | None) -> Document:
+def _fetch(source: WeightsSource, token: str | None) -> Document:
     environment = {name: _literal(value) for name, value in fetch_variables(source).items()}
     if token:
         environment["HF_TOKEN"] = _told(token, "a Hugging Face token that may read the repository")
