@@ -277,7 +277,7 @@ _ENTRY: Final = {
 READERS: Final[Mapping[str, Reader]] = {
     "model file": Reader(
         _read_model,
-        ("spec.yaml_source", "spec.yaml_bounds", "spec.loading", "spec.refused_secrets", "reading.file"),
+        ("spec.yaml_source", "spec.yaml_reader", "spec.loading", "spec.refused_secrets", "reading.file"),
         seeds=_models,
     ),
     "environment file": Reader(
@@ -304,12 +304,12 @@ READERS: Final[Mapping[str, Reader]] = {
     "environment file by keys": Reader(by_bytes(_read_environment, _environments), ("spec.loading",)),
     "config.json by keys": Reader(
         by_bytes(_read_config, lambda: _json(_CONFIG, *_published())),
-        ("architecture.config",),
+        ("checkpoints.config",),
         (UnreadableConfig,),
     ),
     "definitions by keys": Reader(
         by_bytes(_read_definitions, lambda: [_DEFINITION]),
-        ("manifests.definitions",),
+        ("object_rules.definitions",),
         (UnreadableDefinitions,),
     ),
     "prices": Reader(
@@ -319,7 +319,7 @@ READERS: Final[Mapping[str, Reader]] = {
         lambda: _json(_PRICES),
     ),
     "definitions": Reader(
-        _read_definitions, ("manifests.definitions",), (UnreadableDefinitions,), lambda: [_DEFINITION]
+        _read_definitions, ("object_rules.definitions",), (UnreadableDefinitions,), lambda: [_DEFINITION]
     ),
     "page of metrics": Reader(
         _text(read_page),
@@ -375,13 +375,13 @@ READERS: Final[Mapping[str, Reader]] = {
     ),
     "expectations of an endpoint": Reader(
         _text(Expectations.from_json),
-        ("clients.endpoint",),
+        ("endpoint_tests.endpoint",),
         (ValueError,),
         lambda: [Expectations("a", ("a",)).to_json().encode()],
     ),
     "answer of a model": Reader(
         _text(lambda text: _place(text, "it")),
-        ("clients.checks",),
+        ("endpoint_tests.checks",),
         (Failed,),
         lambda: _json({"city": "Paris"}),
     ),
@@ -402,7 +402,7 @@ READERS: Final[Mapping[str, Reader]] = {
 """By name; `modules` are below `modelyard`."""
 
 NOT_OF_USERS: Final[Mapping[str, str]] = {
-    "architecture.table": "a table in the package",
+    "checkpoints.table": "a table in the package",
     "reading.table": "tables of packages",
     "objects.checks.jobs": "modules of the package, as text",
     "objects.serving.fetch_weights": "hashes files of weights, and parses nothing",
@@ -417,7 +417,7 @@ NOT_OF_USERS: Final[Mapping[str, str]] = {
     "writing.tree": "compares bytes with what is to be written there, and parses nothing",
     "observability.panels": "JSON that the Grafana SDK has made a line before",
     "findings.__main__": "compares its own pages, and parses nothing",
-    "clients.bench": "settings of the job, written by the renderer into the same object",
+    "endpoint_tests.bench": "settings of the job, written by the renderer into the same object",
     "cli.secret_value": "a value that is stored as it is; its length is bounded, and `certificate` above parses it",
     "cli.estimate": "opens the batch; `questions` above parses its lines",
     "engines.registry": "loads packages by their entry points",

@@ -32,7 +32,8 @@ from modelyard.spec.refused_secrets import (
     unreadable,
 )
 from modelyard.spec.settings import ProjectSettings
-from modelyard.spec.yaml_source import FieldPath, YamlSource, read_yaml
+from modelyard.spec.yaml_reader import FieldPath
+from modelyard.spec.yaml_source import YamlSource, read_yaml
 
 D = TypeVar("D", bound=Document)
 

@@ -16,7 +16,8 @@ from typing import Any
 from modelyard.findings import Finding, Location
 from modelyard.reading import SPEC, read_file
 from modelyard.secret_values import HIDDEN, Suspect, mask_key, settings, sightings, suspects, without
-from modelyard.spec.yaml_source import FieldPath, YamlSource
+from modelyard.spec.yaml_reader import FieldPath
+from modelyard.spec.yaml_source import YamlSource
 
 # Where a file has the logical name of a secret, or its name in AWS Secrets Manager.
 _NAMES: tuple[tuple[str, ...], ...] = (

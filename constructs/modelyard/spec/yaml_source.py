@@ -8,14 +8,14 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from ruamel.yaml.error import MarkedYAMLError, YAMLError
-from ruamel.yaml.nodes import MappingNode, Node, SequenceNode
+from yaml.error import MarkedYAMLError, YAMLError  # type: ignore[import-untyped]
 
 from modelyard.findings import Finding, Location
 from modelyard.reading import SPEC, FileKind, read_file, short
-from modelyard.spec.yaml_bounds import MOST_LINES, TooMuch, bounded_yaml
+from modelyard.spec.yaml_reader import FieldPath, TooMuch, yaml_data
 
-FieldPath = tuple[str | int, ...]
+MOST_LINES = 10_000
+"""Of one file, empty ones and comments too."""
 
 
 @dataclass(frozen=True)
@@ -66,23 +66,19 @@ def parse_yaml(text: str, file: str) -> YamlSource | Finding:
         problem = f"the file has {lines:,} lines; {MOST_LINES:,} are the most"
         return Finding("YAML002", problem, _LESS, Location(file, MOST_LINES + 1))
     try:
-        reader = bounded_yaml()
-        root = reader.compose(text)
-        data = reader.constructor.construct_document(root) if root else None
+        found = yaml_data(text, file)
     except TooMuch as error:
-        mark = error.problem_mark
-        place = Location(file, mark.line + 1, mark.column + 1)
-        return Finding("YAML002", str(error.problem), _LESS, place)
+        return Finding("YAML002", str(error.problem), _LESS, _place(error.problem_mark, file))
     except MarkedYAMLError as error:
-        mark = error.problem_mark or error.context_mark
-        place = Location(file, mark.line + 1, mark.column + 1) if mark else Location(file)
-        problem = " ".join(str(error.problem or error.context or "not valid YAML").split())
-        problem = short(
-            problem.split(" with value ")[0], 200
-        )  # of a key that stands twice: its values say nothing
-        return Finding("YAML001", problem, "correct the YAML at this position", place)
+        return Finding(
+            "YAML001",
+            _problem(error, text),
+            "correct the YAML at this position",
+            _wrong_at(error, text, file),
+        )
     except YAMLError as error:
         return Finding("YAML001", short(str(error).splitlines()[0], 200), "correct the YAML", Location(file))
+    data = found.data
     if not isinstance(data, dict) or not all(isinstance(key, str) for key in data):
         return Finding(
             "YAML001",
@@ -90,26 +86,25 @@ def parse_yaml(text: str, file: str) -> YamlSource | Finding:
             "write `key: value` lines",
             Location(file),
         )
-    keys: dict[FieldPath, Location] = {}
-    values: dict[FieldPath, Location] = {}
-    _index(root, (), file, keys, values)
-    return YamlSource(file, text, data, keys, values)
+    return YamlSource(file, text, data, found.keys, found.values)
 
 
-def _index(
-    node: Node, path: FieldPath, file: str, keys: dict[FieldPath, Location], values: dict[FieldPath, Location]
-) -> None:
-    if path:
-        values[path] = _place(node, file)
-        keys.setdefault(path, values[path])
-    if isinstance(node, MappingNode):
-        for key_node, value_node in node.value:
-            child = (*path, str(key_node.value))
-            keys[child] = _place(key_node, file)
-            _index(value_node, child, file, keys, values)
-    elif isinstance(node, SequenceNode):
-        for position, item in enumerate(node.value):
-            _index(item, (*path, position), file, keys, values)
+def _problem(error: MarkedYAMLError, text: str) -> str:
+    """What the library says, with what it was doing, which names the kind of bracket or quote."""
+    if "cannot start any token" in str(error.problem):
+        here = text[error.problem_mark.index]
+        return "a tab where YAML wants spaces" if here == "\t" else f"no value begins with {here}; quote it"
+    said = ": ".join(str(each) for each in (error.context, error.problem) if each)
+    return short(" ".join(said.split()) or "not valid YAML", 200)
+
+
+def _wrong_at(error: MarkedYAMLError, text: str, file: str) -> Location:
+    """Where the text is wrong: of what never ends where it begins, else no further than the last character."""
+    end = len(text.rstrip())
+    for mark in (error.problem_mark, error.context_mark):
+        if mark is not None and mark.index < end:
+            return _place(mark, file)
+    return _counted(text, end, file)
 
 
 def _counted(text: str, position: int, file: str) -> Location:
@@ -117,5 +112,5 @@ def _counted(text: str, position: int, file: str) -> Location:
     return Location(file, before.count("\n") + 1, position - before.rfind("\n"))
 
 
-def _place(node: Node, file: str) -> Location:
-    return Location(file, node.start_mark.line + 1, node.start_mark.column + 1)
+def _place(mark: Any, file: str) -> Location:
+    return Location(file, mark.line + 1, mark.column + 1)
