@@ -22,19 +22,19 @@ import aws_cdk as cdk
 import cdk8s
 from aws_cdk import aws_ec2 as ec2
 
-from modelyard.aws import ModelCache
+from modelyard.aws import EfsCache
 from modelyard.k8s import ModelServer
 from modelyard.objects.tree import write_tree
 from modelyard.planning import plan
 from modelyard.spec import Catalogue, Environment, Model, Pool
-from modelyard.spec.engine import Accelerator
+from modelyard.spec.engine import ModelAccelerator
 from modelyard.spec.operation import Replicas
 from modelyard.spec.weights import Weights
 
 app = cdk.App(outdir="cdk.out")
 stack = cdk.Stack(app, "Team")
 vpc = ec2.Vpc(stack, "Vpc", max_azs=2)
-ModelCache(
+EfsCache(
     stack,
     "Cache",
     vpc=vpc,
@@ -46,7 +46,7 @@ app.synth()
 model = Model(
     name="qwen",
     model=Weights(uri="hf://Qwen/Qwen3-8B"),
-    accelerator=Accelerator(type="l40s"),
+    accelerator=ModelAccelerator(type="l40s"),
     replicas=Replicas(min=2, max=2),
 )
 environment = Environment(

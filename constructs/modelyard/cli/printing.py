@@ -6,10 +6,14 @@ import json
 import os
 import sys
 from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
 from typing import Any, Literal
 
 from rich import box
-from rich.console import Console
+from rich.cells import cell_len, set_cell_size
+from rich.console import Console, ConsoleOptions, RenderableType, RenderResult
+from rich.segment import Segment
+from rich.style import Style
 from rich.table import Table
 from rich.text import Text
 
@@ -60,17 +64,64 @@ def print_json(kind: str, **content: Any) -> None:
     sys.stdout.write(json.dumps(typed, indent=2, ensure_ascii=False) + "\n")
 
 
+@dataclass(frozen=True)
+class _Rows:
+    """A table as rich draws it, which takes a millisecond a row; where nothing needs wrapping, lines are
+    joined here."""
+
+    title: str
+    columns: tuple[str, ...]
+    rows: tuple[tuple[str, ...], ...]
+    right: frozenset[str]
+
+    def __rich_console__(self, console: Console, options: ConsoleOptions) -> RenderResult:
+        columns = zip(self.columns, *self.rows, strict=True)
+        widths = [max(map(cell_len, column)) for column in columns]
+        width = sum(widths) + 3 * len(widths) - 1
+        multiline = any("\n" in cell for row in self.rows for cell in row)
+        if multiline or max(width, cell_len(self.title)) > min(width, options.max_width):
+            yield self._wrapped()
+            return
+        rule = "─" * (width - 2)
+        if self.title:
+            yield from _line(self.title, width, console.get_style("bold"))
+        yield from _line("", width)
+        yield from _line(self._joined(self.columns, widths), width, console.get_style("table.header"))
+        yield from _line(f" {rule} ", width)
+        for row in self.rows:
+            yield from _line(self._joined(row, widths), width)
+        yield from _line("", width)
+
+    def _joined(self, row: Sequence[str], widths: Sequence[int]) -> str:
+        cells = zip(self.columns, row, widths, strict=True)
+        return f" {'   '.join(self._padded(*each) for each in cells)} "
+
+    def _padded(self, column: str, cell: str, width: int) -> str:
+        space = " " * (width - cell_len(cell))
+        return space + cell if column in self.right else cell + space
+
+    def _wrapped(self) -> Table:
+        result = Table(
+            title=self.title, title_justify="left", title_style="bold", box=box.SIMPLE_HEAD, pad_edge=False
+        )
+        for column in self.columns:
+            justify: Literal["left", "right"] = "right" if column in self.right else "left"
+            result.add_column(column, justify=justify, overflow="fold", no_wrap=column != self.columns[-1])
+        for row in self.rows:
+            result.add_row(*map(Text, row))
+        return result
+
+
+def _line(text: str, width: int, style: Style | None = None) -> Iterable[Segment]:
+    return Segment(set_cell_size(text, width), style), Segment.line()
+
+
 def table(
     title: str, columns: Sequence[str], rows: Iterable[Sequence[str]], *, right: Sequence[str] = ()
-) -> Table:
+) -> RenderableType:
     """A plain table; columns named in `right` hold numbers."""
-    result = Table(title=title, title_justify="left", title_style="bold", box=box.SIMPLE_HEAD, pad_edge=False)
-    for column in columns:
-        justify: Literal["left", "right"] = "right" if column in right else "left"
-        result.add_column(column, justify=justify, overflow="fold", no_wrap=column != columns[-1])
-    for row in rows:
-        result.add_row(*(Text(mask(cell)) for cell in row))
-    return result
+    masked = (tuple(mask(cell) for cell in row) for row in rows)
+    return _Rows(title, tuple(columns), tuple(masked), frozenset(right))
 
 
 _STYLES = {Severity.ERROR: "bold red", Severity.WARNING: "yellow"}

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Iterable
 from dataclasses import dataclass
+from heapq import heappop, heappush
 
 from modelyard.hardware import InstanceType, Prices
 from modelyard.planning.placement import Placement
@@ -232,11 +233,14 @@ def _on_nodes(accelerators: int, per_node: int) -> list[int]:
 
 def packed_nodes(accelerators: Iterable[int], per_node: int) -> int:
     """Nodes for replicas of `accelerators` each, the largest first, each onto the first node with room."""
-    free: list[int] = []
+    with_room: dict[int, list[int]] = defaultdict(list)  # accelerators left, to a heap of the nodes by number
+    nodes = 0
     for wanted in sorted(accelerators, reverse=True):
-        at = next((i for i, room in enumerate(free) if room >= wanted), None)
-        if at is None:
-            free.append(per_node - wanted)
+        fitting = ((heap[0], room) for room, heap in with_room.items() if heap and room >= wanted)
+        node, room = min(fitting, default=(nodes, per_node))
+        if node == nodes:
+            nodes += 1
         else:
-            free[at] -= wanted
-    return len(free)
+            heappop(with_room[room])
+        heappush(with_room[room - wanted], node)
+    return nodes

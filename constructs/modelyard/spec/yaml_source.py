@@ -99,7 +99,7 @@ def _problem(error: MarkedYAMLError, text: str) -> str:
 
 
 def _wrong_at(error: MarkedYAMLError, text: str, file: str) -> Location:
-    """Where the text is wrong: of what never ends where it begins, else no further than the last character."""
+    """Where the text is wrong: where it begins if it never ends, and no further than the last character."""
     end = len(text.rstrip())
     for mark in (error.problem_mark, error.context_mark):
         if mark is not None and mark.index < end:
