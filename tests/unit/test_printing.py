@@ -9,7 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from rich.console import Console, RenderableType
 
-from modelyard.cli.printing import table
+from modelyard.cli.printing import rich_table, table
 
 CELLS = st.text("ab z0é日本-$", max_size=12).map(str.strip)
 
@@ -30,9 +30,11 @@ def printed(content: RenderableType, width: int = 200) -> str:
 def test_lines_joined_here_are_those_of_rich(
     title: str, rows: list[tuple[str, ...]], right: set[str]
 ) -> None:
-    made = table(title.strip(), ("A", "B", "CCCCCCCC"), rows, right=sorted(right))
+    made, by_rich = (
+        each(title.strip(), ("A", "B", "CCCCCCCC"), rows, right=sorted(right)) for each in (table, rich_table)
+    )
 
-    assert printed(made) == printed(made._wrapped())  # type: ignore[union-attr]
+    assert printed(made) == printed(by_rich)
 
 
 @pytest.mark.parametrize("rows", [[("a", "b " * 60)], [("a", "b\nc")]])

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import os
 import sys
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Literal
 
@@ -80,7 +80,7 @@ class _Rows:
         width = sum(widths) + 3 * len(widths) - 1
         multiline = any("\n" in cell for row in self.rows for cell in row)
         if multiline or max(width, cell_len(self.title)) > min(width, options.max_width):
-            yield self._wrapped()
+            yield rich_table(self.title, self.columns, self.rows, right=self.right)
             return
         rule = "─" * (width - 2)
         if self.title:
@@ -100,16 +100,18 @@ class _Rows:
         space = " " * (width - cell_len(cell))
         return space + cell if column in self.right else cell + space
 
-    def _wrapped(self) -> Table:
-        result = Table(
-            title=self.title, title_justify="left", title_style="bold", box=box.SIMPLE_HEAD, pad_edge=False
-        )
-        for column in self.columns:
-            justify: Literal["left", "right"] = "right" if column in self.right else "left"
-            result.add_column(column, justify=justify, overflow="fold", no_wrap=column != self.columns[-1])
-        for row in self.rows:
-            result.add_row(*map(Text, row))
-        return result
+
+def rich_table(
+    title: str, columns: Sequence[str], rows: Iterable[Sequence[str]], *, right: Collection[str] = ()
+) -> Table:
+    """A table for more columns and rows; it wraps what does not fit into a line."""
+    result = Table(title=title, title_justify="left", title_style="bold", box=box.SIMPLE_HEAD, pad_edge=False)
+    for column in columns:
+        justify: Literal["left", "right"] = "right" if column in right else "left"
+        result.add_column(column, justify=justify, overflow="fold", no_wrap=column != columns[-1])
+    for row in rows:
+        result.add_row(*(Text(mask(cell)) for cell in row))
+    return result
 
 
 def _line(text: str, width: int, style: Style | None = None) -> Iterable[Segment]:

@@ -19,7 +19,7 @@ from modelyard.cli.ledger_bar import (
     terminal_bar_width,
 )
 from modelyard.cli.prices import price_date
-from modelyard.cli.printing import console, dollars, finding_json, print_findings, print_json, table
+from modelyard.cli.printing import console, dollars, finding_json, print_findings, print_json
 from modelyard.cli.workspace import (
     EnvironmentsOption,
     ModelsOption,
@@ -218,7 +218,7 @@ def _print(title: str, prices: Prices, sizing: Sizing, shown: tuple[Size, ...]) 
             "KV TOKENS",
             "GiB",
         )
-        drawn = table(
+        drawn = rich_table(
             f"{title} in {prices.region}, on demand, {price_date(prices)}", columns, [], right=columns[2:]
         )
         width = terminal_bar_width(beside=100)

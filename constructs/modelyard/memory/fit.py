@@ -32,12 +32,14 @@ def longest_length(ledger_at: Callable[[int], MemoryLedger], limit: int, *, at_o
     def fits(length: int) -> bool:
         return ledger_at(length).holds(length, at_once)
 
+    if fits(limit):
+        return limit
     block = ledger_at(limit).layout.block_size
-    low, high = 0, limit // block
+    low, high = 0, (limit - 1) // block
     while low < high:
         middle = (low + high + 1) // 2
         low, high = (middle, high) if fits(middle * block) else (low, middle - 1)
-    return limit if low == limit // block and fits(limit) else low * block
+    return low * block
 
 
 def weights_beyond_budget(ledger: MemoryLedger) -> str:
