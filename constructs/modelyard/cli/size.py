@@ -19,7 +19,7 @@ from modelyard.cli.ledger_bar import (
     terminal_bar_width,
 )
 from modelyard.cli.prices import price_date
-from modelyard.cli.printing import console, dollars, finding_json, print_findings, print_json
+from modelyard.cli.printing import console, dollars, finding_json, print_findings, print_json, rich_table
 from modelyard.cli.workspace import (
     EnvironmentsOption,
     ModelsOption,

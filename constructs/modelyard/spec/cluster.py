@@ -67,9 +67,9 @@ class Cluster(Document):
     """IAM principals with cluster administration."""
     viewers: tuple[RoleArn, ...] = ()
     """IAM principals that may read everything but secrets."""
-    system_nodes: SystemNodes = SystemNodes()
+    system_nodes: SystemNodes = SystemNodes.model_construct()
     """Not used in Auto Mode, which has nodes of its own for it."""
-    general_nodes: GeneralNodes = GeneralNodes()
+    general_nodes: GeneralNodes = GeneralNodes.model_construct()
     log_retention_days: Literal[7, 14, 30, 60, 90, 180, 365] = 90
     """Retention of the control-plane and VPC flow logs."""
 

@@ -12,7 +12,11 @@ from modelyard.engines.registry import service_prefixes
 
 
 class Document(BaseModel):
-    """A frozen record that refuses unknown keys."""
+    """A frozen record that refuses unknown keys.
+
+    A default that is a document is made by `model_construct()`: a call would build its validator
+    whenever a command starts.
+    """
 
     model_config = ConfigDict(
         frozen=True,

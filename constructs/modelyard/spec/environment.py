@@ -190,8 +190,8 @@ class Environment(Document):
     """`strict` turns every warning into an error; use it for production."""
     removal: Literal["retain", "destroy"] = "retain"
     """What `cdk destroy` does with data (caches, logs, keys, secrets); `retain` also protects the cluster."""
-    network: Network = Network()
-    cluster: Cluster = Cluster()
+    network: Network = Network.model_construct()
+    cluster: Cluster = Cluster.model_construct()
     teams: dict[ObjectName, Team] = Field(default_factory=dict)
     """People with namespaces of their own, by the name that models give as `owner.team`."""
     pools: dict[ObjectName, Pool] = Field(default_factory=dict)
@@ -200,17 +200,17 @@ class Environment(Document):
         default_factory=dict
     )
     """Logical secret name to the name of a secret in AWS Secrets Manager; names only, never values."""
-    cache: Cache = Cache()
-    cost: CostLimits = CostLimits()
+    cache: Cache = Cache.model_construct()
+    cost: CostLimits = CostLimits.model_construct()
     """Budget, unusual spending, and who hears of them."""
     office_hours: OfficeHours | None = None
     """Run models in these hours alone; for environments in which people work."""
-    monitoring: Monitoring = Monitoring()
-    gateways: Gateways = Gateways()
+    monitoring: Monitoring = Monitoring.model_construct()
+    gateways: Gateways = Gateways.model_construct()
     """Load balancers for models that are reached from outside the cluster."""
     litellm: LiteLlm | None = None
     """One OpenAI endpoint in front of all models."""
-    checks: Checks = Checks()
+    checks: Checks = Checks.model_construct()
     delivery: Literal["flux", "argocd", "none"] = "flux"
     """Who applies the rendered tree: Flux from S3, Argo CD from Git, or you with `kubectl apply -k`."""
     git: GitRepository | None = None

@@ -72,7 +72,7 @@ class Model(Document):
     """Pool to run in; default: the environment's pool with this accelerator."""
     engine: Annotated[
         EngineSettings, BeforeValidator(parse_engine, json_schema_input_type=EngineSettings | str)
-    ] = EngineSettings()
+    ] = EngineSettings.model_construct()
     """The engine by name, or with its settings."""
     parallelism: ParallelismSettings | None = None
     """How a replica is split over its accelerators; default: tensor parallel in a node, pipeline parallel
@@ -81,24 +81,24 @@ class Model(Document):
     """Prefill and decode on replicas of their own."""
     batch: Batch | None = None
     """A batch job instead of an endpoint."""
-    features: Features = Features()
+    features: Features = Features.model_construct()
     adapters: tuple[Adapter, ...] = ()
     speculative_decoding: SpeculativeDecoding | None = None
-    scaling: Scaling = Scaling()
-    rollout: RolloutSettings = RolloutSettings()
+    scaling: Scaling = Scaling.model_construct()
+    rollout: RolloutSettings = RolloutSettings.model_construct()
     availability: Availability | None = None
     """`zonal` spreads replicas over zones; `single` accepts that one replica is an outage at every
     disruption."""
     drain: Seconds = 60
     """Time that running requests get to finish when a replica stops."""
-    startup: Startup = Startup()
+    startup: Startup = Startup.model_construct()
     cache: Annotated[
         ModelCacheSettings | None,
         BeforeValidator(parse_cache, json_schema_input_type=ModelCacheSettings | str | None),
     ] = None
     """`efs`, `s3-stream` or `nvme`; default: s3-stream for `s3://` weights, else efs."""
-    access: Access = Access()
-    observability: Observability = Observability()
+    access: Access = Access.model_construct()
+    observability: Observability = Observability.model_construct()
     patches: tuple[Patch, ...] = ()
 
     @property

@@ -188,7 +188,7 @@ class Observability(Document):
 
     scrape_interval: Seconds = 15
     """Time between two readings of the metrics."""
-    slo: ServiceLevels = ServiceLevels()
+    slo: ServiceLevels = ServiceLevels.model_construct()
     """Service levels; default: none, and so no alert on latency or errors. Dashboards show them all the
     same."""
     dashboard: bool = True
