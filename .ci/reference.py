@@ -3,12 +3,16 @@ is up to date."""
 
 from __future__ import annotations
 
+import ast
 import dataclasses
+import enum
 import importlib
 import inspect
 import re
 import sys
+import textwrap
 from collections.abc import Iterator
+from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
@@ -17,12 +21,14 @@ PARTS = {
     "modelyard": "What programs need; nothing here starts jsii.",
     "modelyard.objects.composition": "What charts of your own are given.",
     "modelyard.engines": "What an engine of another package is made of.",
+    "modelyard.spec": "What constructs take as an environment's file has it.",
     "modelyard.k8s": "cdk8s constructs, with the extra `k8s`.",
     "modelyard.aws": "CDK constructs, with the extra `aws`.",
 }
 NAMES = {
     "modelyard.objects.composition": ("Composition", "Part", "Hook", "RenderError"),
     "modelyard.engines": ("Engine", "Release", "ServeSettings", "Signals"),
+    "modelyard.spec": ("Pool",),
 }
 _HEAD = """# Python reference
 
@@ -52,6 +58,8 @@ def entry(name: str, item: Any) -> Iterator[str]:
     if inspect.isclass(item):
         rows = [*attributes(item)]
         if rows:
+            if "\nArgs:\n" in str(item.__doc__):  # two lists would be one
+                yield "Attributes:\n"
             yield "\n".join(rows) + "\n"
 
 
@@ -71,7 +79,7 @@ def signature(item: Any) -> str:
         if each.kind is each.KEYWORD_ONLY and not named:
             parts.append("*")
             named = True
-        default = "" if each.default is each.empty else f" = {each.default!r}"
+        default = "" if each.default is each.empty else f" = {literal(each.default)}"
         star = {each.VAR_POSITIONAL: "*", each.VAR_KEYWORD: "**"}.get(each.kind, "")
         parts.append(f"{star}{each.name}: {type_name(each.annotation)}{default}")
     returned = "" if inspect.isclass(item) else f" -> {type_name(found.return_annotation)}"
@@ -81,6 +89,19 @@ def signature(item: Any) -> str:
     return "(\n" + "".join(f"    {part},\n" for part in parts) + f"){returned}"
 
 
+def is_text(node: ast.stmt) -> bool:
+    return (
+        isinstance(node, ast.Expr)
+        and isinstance(node.value, ast.Constant)
+        and isinstance(node.value.value, str)
+    )
+
+
+def literal(value: Any) -> str:
+    """A default as the source writes it."""
+    return str(value) if isinstance(value, enum.Enum) else repr(value)
+
+
 def type_name(annotation: Any) -> str:
     """A type as the source writes it, without packages."""
     text = annotation if isinstance(annotation, str) else getattr(annotation, "__name__", str(annotation))
@@ -88,6 +109,7 @@ def type_name(annotation: Any) -> str:
 
 
 def attributes(item: type) -> Iterator[str]:
+    documented = dict(own_attributes(item))
     for name, member in sorted(vars(item).items()):
         if name.startswith(("_", "model_")):
             continue
@@ -100,7 +122,29 @@ def attributes(item: type) -> Iterator[str]:
         yield f"- `{name}`{about}"
     if dataclasses.is_dataclass(item):
         for field in dataclasses.fields(item):
-            yield f"- `{field.name}: {str(field.type).replace(chr(39), '')}`"
+            about = f": {documented[field.name][1]}" if field.name in documented else ""
+            yield f"- `{field.name}: {str(field.type).replace(chr(39), '')}`{about}"
+    elif not hasattr(item, "model_fields"):
+        for name, (kind, about) in documented.items():
+            yield f"- `{name}: {kind}`: {about}"
+
+
+def own_attributes(item: type) -> Iterator[tuple[str, tuple[str, str]]]:
+    """Each attribute with a docstring beneath it, as the source has it: name, type and first line."""
+    for node in ast.walk(ast.parse(textwrap.dedent(inspect.getsource(item)))):
+        if not isinstance(node, ast.ClassDef | ast.FunctionDef | ast.With):
+            continue
+        for found, text in pairwise(node.body):
+            if not (isinstance(found, ast.Assign | ast.AnnAssign) and is_text(text)):
+                continue
+            name = ast.unparse(found.target if isinstance(found, ast.AnnAssign) else found.targets[0])
+            kind = found.annotation if isinstance(found, ast.AnnAssign) else found.value
+            if isinstance(kind, ast.Call):
+                kind = kind.func
+            yield (
+                name.removeprefix("self."),
+                (ast.unparse(kind), first_line(ast.literal_eval(ast.unparse(text)))),
+            )
 
 
 def first_line(text: str) -> str:
@@ -108,8 +152,9 @@ def first_line(text: str) -> str:
 
 
 def prose(text: str) -> str:
-    """The docstring as Markdown: `Raises:` becomes a list."""
-    return re.sub(r"\n +(\w+): ", r"\n- `\1`: ", text.replace("Raises:\n", "Raises:\n\n"))
+    """The docstring as Markdown: `Args:` and `Raises:` become lists."""
+    lists = re.sub(r"\n {8,}", " ", re.sub(r"(Args|Raises):\n", r"\1:\n\n", text))
+    return re.sub(r"\n {4}(\w+): ", r"\n- `\1`: ", lists)
 
 
 def main() -> int:

@@ -39,7 +39,7 @@ class ClusterStack(EnvironmentStack):
                 )
                 for name, team in settings.teams.items()
             },
-            addon_versions=settings.cluster.addon_version,
+            addon_versions=settings.cluster.addon_versions,
             system_instance_types=settings.cluster.system_nodes.instance_types,
             system_node_count=settings.cluster.system_nodes.count,
             prefix_delegation=settings.network.prefix_delegation,

@@ -22,44 +22,35 @@ import aws_cdk as cdk
 import cdk8s
 from aws_cdk import aws_ec2 as ec2
 
+from modelyard import Environment, Model, plan
 from modelyard.aws import EfsCache
-from modelyard.k8s import ModelServer
+from modelyard.k8s import AcceleratorPool, ModelServer
 from modelyard.objects.tree import write_tree
-from modelyard.planning import plan
-from modelyard.spec import Catalogue, Environment, Model, Pool
-from modelyard.spec.engine import ModelAccelerator
-from modelyard.spec.operation import Replicas
-from modelyard.spec.weights import Weights
+from modelyard.spec import Pool
 
 app = cdk.App(outdir="cdk.out")
 stack = cdk.Stack(app, "Team")
 vpc = ec2.Vpc(stack, "Vpc", max_azs=2)
-EfsCache(
-    stack,
-    "Cache",
-    vpc=vpc,
-    subnets=vpc.private_subnets,
-    clients=ec2.SecurityGroup(stack, "Clients", vpc=vpc),
-)
+EfsCache(stack, "Cache", vpc=vpc, clients=ec2.SecurityGroup(stack, "Clients", vpc=vpc))
 app.synth()
 
-model = Model(
-    name="qwen",
-    model=Weights(uri="hf://Qwen/Qwen3-8B"),
-    accelerator=ModelAccelerator(type="l40s"),
-    replicas=Replicas(min=2, max=2),
+zones = ("us-east-1a", "us-east-1b")
+pool = Pool(accelerator="l40s", limit=4)
+model = Model.model_validate(
+    {"name": "qwen", "model": "hf://Qwen/Qwen3-8B", "accelerator": "l40s", "replicas": 2}
 )
 environment = Environment(
     name="team",
     account="123456789012",
     region="us-east-1",
-    availability_zones=("us-east-1a", "us-east-1b"),
-    pools={"gpu": Pool(accelerator="l40s", limit=4)},
+    availability_zones=zones,
+    pools={"gpu": pool},
 )
-planned = plan(Catalogue({"qwen": model}), environment)
+planned = plan([model], environment)
 assert planned.deployable, planned.findings
 chart = cdk8s.Chart(cdk8s.App(), "qwen")
-ModelServer(chart, "Qwen", plan=planned.models[0], environment=environment)
+ModelServer(chart, "Qwen", plan=planned)
+AcceleratorPool(chart, "Gpu", name="gpu", pool=pool, environment="team", availability_zones=zones)
 write_tree(Path("dist"), {"qwen": chart.to_json()})
 """
 
@@ -165,5 +156,6 @@ def test_a_consumer_synthesises_a_cdk_and_a_cdk8s_construct_from_the_wheel(
     template = json.loads((project / "cdk.out" / "Team.template.json").read_text(encoding="utf-8"))
     kinds = {resource["Type"] for resource in template["Resources"].values()}
     assert {"AWS::EFS::FileSystem", "AWS::EFS::AccessPoint"} <= kinds
-    assert (project / "dist" / "qwen" / "deployment-qwen.yaml").is_file()
+    for name in ("deployment-qwen", "nodepool-gpu", "ec2nodeclass-gpu"):
+        assert (project / "dist" / "qwen" / f"{name}.yaml").is_file()
     assert run(python.with_name("modelyard"), "--version", cwd=project).startswith("modelyard ")

@@ -7,25 +7,33 @@ import warnings
 from typing import Any
 
 from modelyard.aws.argo_cd import ManagedArgoCd
+from modelyard.aws.audit_log import AuditLog
 from modelyard.aws.check_reports import CheckReports
 from modelyard.aws.cluster import InferenceCluster, TeamAccess
 from modelyard.aws.cost_alarms import CostAlarms
 from modelyard.aws.delivery import Delivery
+from modelyard.aws.encryption_key import EncryptionKey
+from modelyard.aws.exact_actions import use_exact_actions
 from modelyard.aws.flux import Flux
 from modelyard.aws.karpenter import KarpenterController
 from modelyard.aws.lustre_cache import LustreCache
 from modelyard.aws.managed_metrics import ManagedMetrics
 from modelyard.aws.model_cache import EfsCache
 from modelyard.aws.network import ExistingNetwork, InferenceNetwork
+from modelyard.aws.pod_identity import PodIdentityRole
+from modelyard.aws.private_bucket import PrivateBucket
 from modelyard.aws.s3_files_cache import S3FilesCache
 from modelyard.aws.secrets import ModelSecrets
+from modelyard.aws.system_nodes import SystemNodeGroup
 from modelyard.aws.weights_reader import WeightsReader
 
 __all__ = [
+    "AuditLog",
     "CheckReports",
     "CostAlarms",
     "Delivery",
     "EfsCache",
+    "EncryptionKey",
     "ExistingNetwork",
     "Flux",
     "InferenceCluster",
@@ -35,9 +43,13 @@ __all__ = [
     "ManagedArgoCd",
     "ManagedMetrics",
     "ModelSecrets",
+    "PodIdentityRole",
+    "PrivateBucket",
     "S3FilesCache",
+    "SystemNodeGroup",
     "TeamAccess",
     "WeightsReader",
+    "use_exact_actions",
 ]
 
 

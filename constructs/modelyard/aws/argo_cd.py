@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from aws_cdk import Aws
+from aws_cdk import Aws, Stack
 from aws_cdk import aws_eks_v2 as eks
 from aws_cdk import aws_iam as iam
 from constructs import Construct
@@ -15,6 +15,13 @@ class ManagedArgoCd(Construct):
     own.
 
     Deleting the capability leaves what it applied in the cluster: EKS offers nothing else.
+
+    Args:
+        cluster_name: The EKS cluster.
+        identity_center: ARN of the IAM Identity Center instance.
+        admins: Ids of the Identity Center groups that administer Argo CD.
+        identity_center_region: Region of that instance; default: the stack's.
+        namespace: Where the Applications are.
     """
 
     def __init__(
@@ -23,10 +30,10 @@ class ManagedArgoCd(Construct):
         construct_id: str,
         *,
         cluster_name: str,
-        identity_center: str,  # ARN of the IAM Identity Center instance
-        identity_center_region: str,
-        admins: Sequence[str],  # ids of Identity Center groups
-        namespace: str = "argocd",  # of the Applications
+        identity_center: str,
+        admins: Sequence[str],
+        identity_center_region: str | None = None,
+        namespace: str = "argocd",
     ) -> None:
         super().__init__(scope, construct_id)
         self.role = iam.Role(
@@ -35,11 +42,13 @@ class ManagedArgoCd(Construct):
             description="Argo CD capability of EKS",
             assumed_by=iam.ServicePrincipal("capabilities.eks.amazonaws.com").with_session_tags(),
         )
+        """What the capability is in AWS; it is an administrator of the cluster."""
         capability = eks.CfnCapability
         configuration = capability.CapabilityConfigurationProperty(
             argo_cd=capability.ArgoCdProperty(
                 aws_idc=capability.AwsIdcProperty(
-                    idc_instance_arn=identity_center, idc_region=identity_center_region
+                    idc_instance_arn=identity_center,
+                    idc_region=identity_center_region or Stack.of(self).region,
                 ),
                 namespace=namespace,
                 rbac_role_mappings=[
@@ -52,7 +61,7 @@ class ManagedArgoCd(Construct):
                 ],
             )
         )
-        self.capability = capability(
+        self.capability: eks.CfnCapability = capability(
             self,
             "Capability",
             capability_name="argocd",
@@ -62,6 +71,7 @@ class ManagedArgoCd(Construct):
             delete_propagation_policy="RETAIN",
             configuration=configuration,
         )
+        """The capability itself."""
         # EKS makes an access entry for the role; what it may do in the cluster is ours to say.
         access = eks.CfnAccessEntry(
             self,

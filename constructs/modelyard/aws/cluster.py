@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from functools import partial
+from types import MappingProxyType
 from typing import Final, Literal, cast
 
 from aws_cdk import RemovalPolicy, Stack
@@ -37,11 +37,14 @@ _AUTO_MODE_CLUSTER_POLICIES: Final = (
 
 @dataclass(frozen=True, kw_only=True)
 class TeamAccess:
-    """Who may edit one namespace and read another."""
+    """Who may edit some namespaces and read others."""
 
-    principals: Sequence[str]  # ARNs of IAM roles or users
-    edits: Sequence[str]  # namespaces
-    reads: Sequence[str]
+    principals: Sequence[str]
+    """ARNs of IAM roles or users."""
+    edits: Sequence[str]
+    """Namespaces."""
+    reads: Sequence[str] = ()
+    """Namespaces; secrets cannot be read."""
 
 
 class InferenceCluster(Construct):
@@ -50,6 +53,29 @@ class InferenceCluster(Construct):
     Access is by EKS access entries alone. Nobody becomes administrator by having created the cluster: that
     grant is invisible, and here it would go to CloudFormation's role. With no `admins` nobody is locked out
     for good, since an IAM administrator of the account can always create an access entry.
+
+    Args:
+        name: Of the cluster; a literal, since names of roles and logs follow from it.
+        version: Kubernetes minor version, such as 1.36.
+        vpc: Where the cluster lives.
+        subnets: Private subnets in two zones or more; default: the private ones of `vpc`.
+        compute: Who launches nodes: Karpenter, which you install on the system nodes, or EKS Auto Mode.
+        public_access_cidrs: Networks that may reach the API server over the internet; default: none.
+        admins: ARNs of IAM roles or users with cluster administration.
+        viewers: ARNs of those who may read everything but secrets.
+        teams: Name of a team to what it may edit and read.
+        addon_versions: EKS add-ons whose version differs from the tested one, by their names.
+        system_instance_types: Graviton types of the system nodes, tried in order; not in Auto Mode.
+        system_node_count: System nodes; not in Auto Mode.
+        prefix_delegation: Whether nodes take addresses in blocks of sixteen; not in Auto Mode.
+        lustre: Whether pods mount FSx for Lustre.
+        support_type: Whether EKS upgrades the cluster when standard support of its version ends; `extended`
+            costs six times as much from then on.
+        control_plane_tier: Size of a provisioned control plane, such as tier-xl, which is billed by the hour.
+        zonal_shift: Whether traffic can be moved out of an impaired zone.
+        log_retention_days: Days for which the control plane's log is kept.
+        deletion_protection: Whether EKS refuses to delete the cluster until a deploy has switched this off.
+        removal_policy: What becomes of key and log when their stack goes.
     """
 
     def __init__(
@@ -58,41 +84,44 @@ class InferenceCluster(Construct):
         construct_id: str,
         *,
         name: str,
-        version: str,  # Kubernetes minor version, such as "1.36"
+        version: str,
         vpc: ec2.IVpc,
-        subnets: Sequence[ec2.ISubnet],  # private subnets in two zones or more
+        subnets: Sequence[ec2.ISubnet] | None = None,
         compute: Literal["karpenter", "auto-mode"] = "karpenter",
-        public_access_cidrs: Sequence[str] = (),  # default: a private endpoint alone
-        admins: Sequence[str] = (),  # ARNs of IAM roles or users
+        public_access_cidrs: Sequence[str] = (),
+        admins: Sequence[str] = (),
         viewers: Sequence[str] = (),
         teams: Mapping[str, TeamAccess] | None = None,
-        addon_versions: Callable[[str], str] | None = None,  # default: the tested ones
+        addon_versions: Mapping[str, str] | None = None,
         system_instance_types: Sequence[str] = ("m7g.large", "m6g.large"),
         system_node_count: int = 2,
-        prefix_delegation: bool = False,  # addresses in blocks of sixteen
-        lustre: bool = False,  # whether pods mount FSx for Lustre
+        prefix_delegation: bool = False,
+        lustre: bool = False,
         support_type: Literal["standard", "extended"] = "standard",
-        control_plane_tier: str = "standard",  # such as tier-xl, provisioned and billed
+        control_plane_tier: str = "standard",
         zonal_shift: bool = False,
         log_retention_days: int = 90,
-        deletion_protection: bool = True,  # `cdk destroy` fails until a deploy has switched it off
-        removal_policy: RemovalPolicy = RemovalPolicy.RETAIN,  # of the key and the log
+        deletion_protection: bool = True,
+        removal_policy: RemovalPolicy = RemovalPolicy.RETAIN,
     ) -> None:
         super().__init__(scope, construct_id)
+        subnets = vpc.private_subnets if subnets is None else subnets
         self.secrets_key = EncryptionKey(
             self,
             "SecretsKey",
             description=f"Kubernetes secrets of {name}",
             removal_policy=removal_policy,
         )
+        """Encrypts the secrets of Kubernetes."""
         # EKS would make this group itself, and keep its events for ever.
-        audit_log = AuditLog(
+        self.audit_log = AuditLog(
             self,
             "ControlPlaneLog",
             name=f"/aws/eks/{name}/cluster",
             retention_days=log_retention_days,
             removal_policy=removal_policy,
         )
+        """The log of the control plane."""
         endpoint = (
             eks.EndpointAccess.PUBLIC_AND_PRIVATE.only_from(*public_access_cidrs)
             if public_access_cidrs
@@ -130,6 +159,7 @@ class InferenceCluster(Construct):
             if control_plane_tier == "standard"
             else eks.ControlPlaneScalingTier.of(control_plane_tier),
         )
+        """The cluster; its `cluster_security_group` is on the API server and on every node."""
         resource = self.cluster.node.default_child
         assert isinstance(resource, eks.CfnCluster)
         resource.deletion_protection = deletion_protection
@@ -137,7 +167,7 @@ class InferenceCluster(Construct):
         resource.upgrade_policy = eks.CfnCluster.UpgradePolicyProperty(support_type=support_type.upper())
         if zonal_shift:
             resource.zonal_shift_config = eks.CfnCluster.ZonalShiftConfigProperty(enabled=True)
-        resource.node.add_dependency(audit_log)
+        resource.node.add_dependency(self.audit_log)
 
         self._grant("Admins", admins, "AmazonEKSClusterAdminPolicy")
         # Not AmazonEKSAdminViewPolicy: that one reads secrets.
@@ -145,27 +175,35 @@ class InferenceCluster(Construct):
         for team, access in (teams or {}).items():
             self._admit(team, access)
 
+        stated = addon_versions or {}
         addons = ClusterAddons(
             scope=self,
             cluster_name=self.cluster.cluster_name,
-            versions=addon_versions or partial(addon_version, kubernetes=version),
+            versions=lambda addon: stated.get(addon) or addon_version(addon, version),
         )
+        networking = [] if auto_mode else addons.before_nodes(prefix_delegation=prefix_delegation)
+        self.system_nodes: SystemNodeGroup | None = None
+        """Nodes for what is not a model; none in Auto Mode."""
         if auto_mode:
-            addons.in_every_mode(lustre=lustre)
-            return
-        networking = addons.before_nodes(prefix_delegation=prefix_delegation)
-        system_nodes = SystemNodeGroup(
-            self,
-            "SystemNodes",
-            cluster=cast(eks.ICluster, self.cluster),
-            version=version,
-            subnets=subnets,
-            instance_types=system_instance_types,
-            count=system_node_count,
+            rest = addons.in_every_mode(lustre=lustre)
+        else:
+            self.system_nodes = SystemNodeGroup(
+                self,
+                "SystemNodes",
+                cluster=cast(eks.ICluster, self.cluster),
+                version=version,
+                subnets=subnets,
+                instance_types=system_instance_types,
+                count=system_node_count,
+            )
+            self.system_nodes.nodegroup.node.add_dependency(*networking)
+            rest = addons.after_nodes(lustre=lustre)
+            for addon in rest:
+                addon.node.add_dependency(self.system_nodes.nodegroup)
+        self.addons: Mapping[str, eks.CfnAddon] = MappingProxyType(
+            {addon.addon_name: addon for addon in (*networking, *rest)}
         )
-        system_nodes.nodegroup.node.add_dependency(*networking)
-        for addon in addons.after_nodes(lustre=lustre):
-            addon.node.add_dependency(system_nodes.nodegroup)
+        """Name of an EKS add-on to its resource."""
 
     def _auto_mode_compute(self, name: str) -> eks.ComputeConfig:
         # The NodeClasses that are rendered name this role; EKS admits it, since the cluster's own pools use

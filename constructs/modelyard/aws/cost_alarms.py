@@ -25,6 +25,17 @@ class CostAlarms(Construct):
 
     Budgets and anomaly detection look at the tag `tag`, which somebody has to activate once as a cost
     allocation tag in the payer's billing console; spending is counted from that day on.
+
+    Args:
+        name: Of budget and monitor, unique in the account.
+        tag: Key and value of what is looked at.
+        emails: Who hears of it; each has to confirm.
+        monthly_usd: US dollars a month; default: no budget.
+        alert_at_percent: Shares of the budget, in percent, at which people hear of it.
+        anomaly_usd: US dollars above the usual from which spending is reported; default: it is not.
+        reservations: Capacity reservation (cr-…) to the pool that pays for it.
+        unused_hours: Hours after which a reservation's idle instances are reported.
+        removal_policy: What becomes of the key when its stack goes.
     """
 
     def __init__(
@@ -32,15 +43,15 @@ class CostAlarms(Construct):
         scope: Construct,
         construct_id: str,
         *,
-        name: str,  # of budget and monitor, unique in the account
-        tag: tuple[str, str],  # key and value of what belongs to the environment
-        emails: Sequence[str],  # each has to confirm
-        monthly_usd: int | None = None,  # default: no budget
+        name: str,
+        tag: tuple[str, str],
+        emails: Sequence[str],
+        monthly_usd: int | None = None,
         alert_at_percent: Sequence[int] = (50, 80, 100),
-        anomaly_usd: int | None = None,  # default: unusual spending is not reported
-        reservations: Mapping[str, str] | None = None,  # capacity reservation to the pool that pays for it
-        unused_hours: int = 3,  # after which a reservation's idle instances are reported
-        removal_policy: RemovalPolicy = RemovalPolicy.RETAIN,  # of the key
+        anomaly_usd: int | None = None,
+        reservations: Mapping[str, str] | None = None,
+        unused_hours: int = 3,
+        removal_policy: RemovalPolicy = RemovalPolicy.RETAIN,
     ) -> None:
         super().__init__(scope, construct_id)
         self._name = name
@@ -48,7 +59,9 @@ class CostAlarms(Construct):
         self.key = EncryptionKey(
             self, "Key", description="Warnings about cost", refuse_grants=True, removal_policy=removal_policy
         )
+        """Encrypts the topic."""
         self.topic = sns.Topic(self, "Topic", master_key=self.key, enforce_ssl=True)
+        """Who subscribes to it hears of everything."""
         self._admit_senders()
         for email in emails:
             self.topic.add_subscription(subscriptions.EmailSubscription(email))

@@ -21,6 +21,11 @@ class Delivery(Construct):
     folder of the tree lists its files in a `kustomization.yaml`, and a build with a file missing changes
     nothing in the cluster. The bucket becomes the tree: whatever else lies in it goes, and stays in the
     bucket's versions.
+
+    Args:
+        tree: The rendered folder of one environment.
+        log_retention_days: Days for which the logs of the upload are kept.
+        removal_policy: What becomes of bucket and logs when their stack goes.
     """
 
     def __init__(
@@ -28,7 +33,7 @@ class Delivery(Construct):
         scope: Construct,
         construct_id: str,
         *,
-        tree: Path,  # the rendered folder of one environment
+        tree: Path,
         log_retention_days: int = 90,
         removal_policy: RemovalPolicy = RemovalPolicy.RETAIN,
     ) -> None:
@@ -42,6 +47,7 @@ class Delivery(Construct):
             # A bucket with versions in it has to be emptied before it can be deleted: see docs/adr/0003.
             removal_policy=removal_policy,
         )
+        """What Flux reads."""
         with tempfile.TemporaryDirectory() as scratch:  # CDK takes its copy at once
             self.upload = s3_deployment.BucketDeployment(
                 self,
@@ -56,3 +62,4 @@ class Delivery(Construct):
                     self, "UploadLog", retention_days=log_retention_days, removal_policy=removal_policy
                 ),
             )
+            """Whatever needs the whole tree in the bucket depends on it."""

@@ -9,7 +9,13 @@ from constructs import Construct
 
 
 class EncryptionKey(kms.Key):
-    """A customer-managed key that AWS rotates every year."""
+    """A customer-managed key that AWS rotates every year.
+
+    Args:
+        description: What it encrypts.
+        refuse_grants: Whether only AWS services may make grants; not for EKS, whose CreateCluster fails then.
+        removal_policy: What becomes of the key when its stack goes; a destroyed one comes back for a week.
+    """
 
     def __init__(
         self,
@@ -17,7 +23,7 @@ class EncryptionKey(kms.Key):
         construct_id: str,
         *,
         description: str,
-        refuse_grants: bool = False,  # but by AWS services; not for EKS, whose CreateCluster fails then
+        refuse_grants: bool = False,
         removal_policy: RemovalPolicy = RemovalPolicy.RETAIN,
     ) -> None:
         super().__init__(

@@ -40,6 +40,20 @@ class Flux(Construct):
     The tree's folders are applied in order: `addons`, then `monitoring` and `platform`, then `models`, then
     `checks`, each when the one before is healthy. The only Kubernetes object that CloudFormation manages is
     the Helm release; uninstalling it leaves the cluster's workloads and Flux's own objects in place.
+
+    Args:
+        cluster_name: The EKS cluster.
+        vpc: Its VPC.
+        cluster_security_group: Its security group, which the installer's functions join.
+        bucket: Where the rendered tree is.
+        subnets: Private subnets with a way to ghcr.io; default: the private ones of `vpc`.
+        substitutions: Deploy-time values for `${NAME}` in `platform` and `models`.
+        addon_substitutions: The same for `addons`.
+        monitoring: Whether the tree has a folder `monitoring`.
+        checks: Whether the tree has a folder `checks`.
+        check_substitutions: The same as `substitutions`, for `checks`.
+        log_retention_days: Days for which the installer's logs are kept.
+        removal_policy: What becomes of those logs when their stack goes.
     """
 
     def __init__(
@@ -49,24 +63,27 @@ class Flux(Construct):
         *,
         cluster_name: str,
         vpc: ec2.IVpc,
-        subnets: Sequence[ec2.ISubnet],  # private subnets with a way to ghcr.io
         cluster_security_group: ec2.ISecurityGroup,
         bucket: s3.IBucket,
-        substitutions: Mapping[str, str],  # deploy-time values for `${NAME}` in `platform` and `models`
-        addon_substitutions: Mapping[str, str] | None = None,  # the same for `addons`
-        monitoring: bool = True,  # whether the tree has a folder `monitoring`
-        checks: bool = False,  # whether the tree has a folder `checks`
-        check_substitutions: Mapping[str, str] | None = None,  # the same for `checks`
+        subnets: Sequence[ec2.ISubnet] | None = None,
+        substitutions: Mapping[str, str] | None = None,
+        addon_substitutions: Mapping[str, str] | None = None,
+        monitoring: bool = True,
+        checks: bool = False,
+        check_substitutions: Mapping[str, str] | None = None,
         log_retention_days: int = 90,
-        removal_policy: RemovalPolicy = RemovalPolicy.RETAIN,  # of the installer's logs
+        removal_policy: RemovalPolicy = RemovalPolicy.RETAIN,
     ) -> None:
         super().__init__(scope, construct_id)
-        reader = PodIdentityRole(self, "SourceRole", description="Flux: read the rendered tree")
-        reader.add_to_policy(iam.PolicyStatement(actions=["s3:ListBucket"], resources=[bucket.bucket_arn]))
-        reader.add_to_policy(
+        self.source_role = PodIdentityRole(self, "SourceRole", description="Flux: read the rendered tree")
+        """What the source controller is in AWS."""
+        self.source_role.add_to_policy(
+            iam.PolicyStatement(actions=["s3:ListBucket"], resources=[bucket.bucket_arn])
+        )
+        self.source_role.add_to_policy(
             iam.PolicyStatement(actions=["s3:GetObject"], resources=[bucket.arn_for_objects("*")])
         )
-        association = reader.associate(
+        association = self.source_role.associate(
             cluster_name=cluster_name, namespace=NAMESPACE, service_account="source-controller"
         )
 
@@ -79,7 +96,7 @@ class Flux(Construct):
             "Installer",
             cluster=imported,
             kubectl_layer=KubectlV36Layer(self, "Kubectl"),
-            private_subnets=list(subnets),
+            private_subnets=list(vpc.private_subnets if subnets is None else subnets),
             role=role.without_policy_updates(),
             # Its functions join the cluster's group, the only one that a private endpoint admits.
             security_groups=[cluster_security_group],
@@ -124,6 +141,7 @@ class Flux(Construct):
                 check_substitutions=check_substitutions,
             ),
         )
+        """The Helm release; whatever Flux is to find when it starts, it depends on."""
         # Pods get an identity only if the association is there when they start.
         self.release.node.add_dependency(association, access)
 
@@ -159,7 +177,7 @@ def flux_values(
     *,
     bucket_name: str,
     region: str,
-    substitutions: Mapping[str, str],
+    substitutions: Mapping[str, str] | None = None,
     addon_substitutions: Mapping[str, str] | None = None,
     monitoring: bool = True,
     checks: bool,

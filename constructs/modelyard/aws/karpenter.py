@@ -31,6 +31,11 @@ class KarpenterController(Construct):
 
     Names follow from the cluster's, because the manifests that mention them are rendered before anything is
     deployed: role and instance profile are `CLUSTER-node`, the queue is `CLUSTER`.
+
+    Args:
+        cluster_name: The EKS cluster; a literal, since it becomes part of IAM condition keys.
+        namespace: Namespace of the controller; in `kube-system` the API server gives its requests priority.
+        service_account: Service account of the controller.
     """
 
     def __init__(
@@ -38,8 +43,8 @@ class KarpenterController(Construct):
         scope: Construct,
         construct_id: str,
         *,
-        cluster_name: str,  # a literal: it becomes part of IAM condition keys
-        namespace: str = "kube-system",  # where the API server gives Karpenter's requests priority
+        cluster_name: str,
+        namespace: str = "kube-system",
         service_account: str = "karpenter",
     ) -> None:
         super().__init__(scope, construct_id)
@@ -51,11 +56,13 @@ class KarpenterController(Construct):
             assumed_by=iam.ServicePrincipal("ec2.amazonaws.com"),
             managed_policies=[iam.ManagedPolicy.from_aws_managed_policy_name(name) for name in NODE_POLICIES],
         )
+        """What launched nodes are in AWS."""
         # Ours, and named in the EC2NodeClass: a profile that Karpenter makes from a role outlives the cluster
         # and blocks the deletion of that role.
         self.instance_profile = iam.InstanceProfile(
             self, "NodeProfile", instance_profile_name=f"{cluster_name}-node", role=self.node_role
         )
+        """What an EC2NodeClass names."""
         eks.CfnAccessEntry(
             self,
             "NodeAccess",
@@ -73,6 +80,7 @@ class KarpenterController(Construct):
             encryption=sqs.QueueEncryption.SQS_MANAGED,
             enforce_ssl=True,
         )
+        """Where EC2 announces what it takes away."""
         # Each rule is admitted by its ARN. Karpenter's own template admits the whole of EventBridge, with
         # which any account could announce interruptions that are not.
         for name, (source, detail_type) in _INTERRUPTIONS.items():
@@ -84,6 +92,7 @@ class KarpenterController(Construct):
             )
 
         self.controller_role = PodIdentityRole(self, "ControllerRole", description="Karpenter's controller")
+        """What the controller is in AWS."""
         permissions = KarpenterPermissions(stack=Stack.of(self), cluster_name=cluster_name)
         documents = permissions.documents(
             node_role_arn=self.node_role.role_arn, queue_arn=self.queue.queue_arn

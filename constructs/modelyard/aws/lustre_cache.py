@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Final
+from typing import Final, Literal
 
 from aws_cdk import RemovalPolicy
 from aws_cdk import aws_ec2 as ec2
@@ -18,7 +18,16 @@ _PORTS: Final = (ec2.Port.tcp(988), ec2.Port.tcp_range(1018, 1023))
 
 
 class LustreCache(Construct):
-    """A persistent SSD file system, encrypted, open to the cluster's nodes and to its own servers."""
+    """A persistent SSD file system, encrypted, open to the cluster's nodes and to its own servers.
+
+    Args:
+        vpc: The cluster's VPC.
+        clients: Who may mount it: the cluster's security group.
+        subnet: Its zone is the file system's; default: the first private one of `vpc`.
+        size_gib: Capacity in GiB, raised to 1200 or the next multiple of 2400.
+        mb_per_second_per_tib: Throughput of each TiB in MB/s.
+        removal_policy: What becomes of file system and key when their stack goes.
+    """
 
     def __init__(
         self,
@@ -26,29 +35,32 @@ class LustreCache(Construct):
         construct_id: str,
         *,
         vpc: ec2.IVpc,
-        subnet: ec2.ISubnet,  # its zone is the file system's
-        clients: ec2.ISecurityGroup,  # the cluster's security group
-        size_gib: int,  # at least this much: 1200, or the next multiple of 2400
-        mb_per_second_per_tib: int = 250,  # 125, 250, 500 or 1000
+        clients: ec2.ISecurityGroup,
+        subnet: ec2.ISubnet | None = None,
+        size_gib: int = 1200,
+        mb_per_second_per_tib: Literal[125, 250, 500, 1000] = 250,
         removal_policy: RemovalPolicy = RemovalPolicy.RETAIN,
     ) -> None:
         super().__init__(scope, construct_id)
-        group = ec2.SecurityGroup(
+        self.security_group = ec2.SecurityGroup(
             self, "Servers", vpc=vpc, description="Lustre of the model cache", allow_all_outbound=False
         )
+        """The group of its servers."""
         for port in _PORTS:
-            group.add_ingress_rule(by_id(clients), port, "Lustre from the cluster")
+            self.security_group.add_ingress_rule(by_id(clients), port, "Lustre from the cluster")
             # Servers call clients back, and each other; the construct lets the latter in.
-            group.add_egress_rule(by_id(clients), port, "Lustre to the cluster")
-            group.add_egress_rule(group, port, "Lustre among its servers")
+            self.security_group.add_egress_rule(by_id(clients), port, "Lustre to the cluster")
+            self.security_group.add_egress_rule(self.security_group, port, "Lustre among its servers")
+        self.key = EncryptionKey(self, "Key", description="Model cache", removal_policy=removal_policy)
+        """Encrypts the file system."""
         self.file_system = fsx.LustreFileSystem(
             self,
             "FileSystem",
             vpc=vpc,
-            vpc_subnet=subnet,
-            security_group=group,
+            vpc_subnet=subnet or vpc.private_subnets[0],
+            security_group=self.security_group,
             storage_capacity_gib=lustre_capacity_gib(size_gib),
-            kms_key=EncryptionKey(self, "Key", description="Model cache", removal_policy=removal_policy),
+            kms_key=self.key,
             file_system_type_version=fsx.FileSystemTypeVersion.V_2_15,
             lustre_configuration=fsx.LustreConfiguration(
                 deployment_type=fsx.LustreDeploymentType.PERSISTENT_2,
@@ -58,3 +70,4 @@ class LustreCache(Construct):
             ),
             removal_policy=removal_policy,
         )
+        """The file system: its `dns_name` and `mount_name` are what a volume names."""

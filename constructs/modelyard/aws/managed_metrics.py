@@ -11,26 +11,39 @@ from constructs import Construct
 from modelyard.aws.audit_log import AuditLog
 from modelyard.aws.encryption_key import EncryptionKey
 from modelyard.aws.pod_identity import PodIdentityRole
+from modelyard.planning.identity import METRICS_ACCOUNT
 
 
 class ManagedMetrics(Construct):
-    """An encrypted workspace that one service account writes to, and optionally a Grafana that reads it."""
+    """An encrypted workspace that one service account writes to, and optionally a Grafana that reads it.
+
+    Args:
+        cluster_name: The EKS cluster.
+        name: Of the workspaces; default: the cluster's.
+        namespace: Namespace of Prometheus.
+        service_account: Service account of Prometheus.
+        dashboards: Whether to make an Amazon Managed Grafana workspace, which takes an IAM Identity Center.
+        log_retention_days: Days for which the workspace's own log is kept.
+        removal_policy: What becomes of workspace, key and log when their stack goes.
+    """
 
     def __init__(
         self,
         scope: Construct,
         construct_id: str,
         *,
-        name: str,
         cluster_name: str,
-        namespace: str,
-        service_account: str,
-        dashboards: bool = False,  # an Amazon Managed Grafana workspace
+        name: str | None = None,
+        namespace: str = "monitoring",
+        service_account: str = METRICS_ACCOUNT,
+        dashboards: bool = False,
         log_retention_days: int = 90,
         removal_policy: RemovalPolicy = RemovalPolicy.RETAIN,
     ) -> None:
         super().__init__(scope, construct_id)
-        key = EncryptionKey(self, "Key", description="Metrics", removal_policy=removal_policy)
+        name = name or cluster_name
+        self.key = EncryptionKey(self, "Key", description="Metrics", removal_policy=removal_policy)
+        """Encrypts the workspace."""
         log = AuditLog(
             self,
             "Log",
@@ -43,21 +56,23 @@ class ManagedMetrics(Construct):
             self,
             "Workspace",
             alias=name,
-            kms_key_arn=key.key_arn,
+            kms_key_arn=self.key.key_arn,
             logging_configuration=aps.CfnWorkspace.LoggingConfigurationProperty(
                 log_group_arn=log.log_group_arn
             ),
         )
+        """Where Prometheus writes: at its `attr_prometheus_endpoint`."""
         self.workspace.apply_removal_policy(removal_policy)
-        writer = PodIdentityRole(self, "WriterRole", description="Prometheus: write to the workspace")
-        writer.add_to_policy(
+        self.writer = PodIdentityRole(self, "WriterRole", description="Prometheus: write to the workspace")
+        """What Prometheus is in AWS."""
+        self.writer.add_to_policy(
             iam.PolicyStatement(actions=["aps:RemoteWrite"], resources=[self.workspace.attr_arn])
         )
-        writer.associate(cluster_name=cluster_name, namespace=namespace, service_account=service_account)
-        if dashboards:
-            self._grafana(name)
+        self.writer.associate(cluster_name=cluster_name, namespace=namespace, service_account=service_account)
+        self.grafana: grafana.CfnWorkspace | None = self._grafana(name) if dashboards else None
+        """The Grafana workspace, with `dashboards`."""
 
-    def _grafana(self, name: str) -> None:
+    def _grafana(self, name: str) -> grafana.CfnWorkspace:
         role = iam.Role(
             self,
             "GrafanaRole",
@@ -79,7 +94,7 @@ class ManagedMetrics(Construct):
                 resources=[self.workspace.attr_arn],
             )
         )
-        grafana.CfnWorkspace(
+        return grafana.CfnWorkspace(
             self,
             "Grafana",
             name=name,

@@ -23,6 +23,14 @@ class EfsCache(Construct):
 
     Who may mount it is decided by the network: NFS is open to the cluster's security group and to nothing
     else. Root is never honoured, since no client is granted ClientRootAccess.
+
+    Args:
+        vpc: The cluster's VPC.
+        clients: Who may mount it: the cluster's security group.
+        subnets: One in each zone where models run; default: the private ones of `vpc`.
+        path: Folder of the file system that the access point shows.
+        backups: Whether AWS Backup keeps it every night; weights alone can be downloaded again.
+        removal_policy: What becomes of file system and key when their stack goes.
     """
 
     def __init__(
@@ -31,21 +39,25 @@ class EfsCache(Construct):
         construct_id: str,
         *,
         vpc: ec2.IVpc,
-        subnets: Sequence[ec2.ISubnet],  # one in each zone where models run
-        clients: ec2.ISecurityGroup,  # the cluster's security group
+        clients: ec2.ISecurityGroup,
+        subnets: Sequence[ec2.ISubnet] | None = None,
         path: str = "/models",
-        backups: bool = False,  # by AWS Backup, every night; weights alone can be downloaded again
+        backups: bool = False,
         removal_policy: RemovalPolicy = RemovalPolicy.RETAIN,
     ) -> None:
         super().__init__(scope, construct_id)
         self.key = EncryptionKey(self, "Key", description="Model cache", removal_policy=removal_policy)
-        group = nfs_group(self, vpc=vpc, clients=clients)
+        """Encrypts the file system."""
+        self.security_group: ec2.SecurityGroup = nfs_group(self, vpc=vpc, clients=clients)
+        """The group of the mount targets."""
         self.file_system = efs.FileSystem(
             self,
             "FileSystem",
             vpc=vpc,
-            vpc_subnets=ec2.SubnetSelection(subnets=list(subnets)),
-            security_group=group,
+            vpc_subnets=ec2.SubnetSelection(
+                subnets=list(vpc.private_subnets if subnets is None else subnets)
+            ),
+            security_group=self.security_group,
             encrypted=True,
             kms_key=self.key,
             # Weights are read in bursts by nodes that have just started; bursting credits would be gone by
@@ -62,12 +74,14 @@ class EfsCache(Construct):
             file_system_policy=_policy(),
             removal_policy=removal_policy,
         )
-        self.access_point = self.file_system.add_access_point(
+        """The file system."""
+        self.access_point: efs.AccessPoint = self.file_system.add_access_point(
             "Models",
             path=path,
             create_acl=efs.Acl(owner_uid=str(CACHE_USER), owner_gid=str(CACHE_USER), permissions="0755"),
             posix_user=efs.PosixUser(uid=str(CACHE_USER), gid=str(CACHE_USER)),
         )
+        """What servers mount: every file belongs to uid and gid 2000."""
 
 
 def _policy() -> iam.PolicyDocument:

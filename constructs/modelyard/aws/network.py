@@ -36,7 +36,18 @@ class InferenceNetwork(Construct):
     """A VPC for one cluster, with a public and a private subnet in each zone.
 
     Nodes live in the private subnets; the public ones hold NAT gateways and, if you make them,
-    internet-facing load balancers. `availability_zones` are names, never looked up.
+    internet-facing load balancers.
+
+    Args:
+        cluster_name: Tag of the private subnets, by which Karpenter finds them.
+        availability_zones: Names of at most three zones. CDK looks zones up all the same in a stack with an
+            account whose own `availability_zones` does not say them.
+        cidr: IPv4 range, /16 to /22.
+        pod_cidr: Second range, /16 to /22, whose subnets the VPC CNI gives to pods; default: there is none.
+        nat_gateways: One for each zone at most; one alone is a single point of failure, and cheaper.
+        interface_endpoints: Whether AWS APIs that nodes call are reached inside the VPC.
+        log_retention_days: Days for which flow logs are kept.
+        removal_policy: What becomes of the flow logs when their stack goes.
     """
 
     def __init__(
@@ -44,14 +55,14 @@ class InferenceNetwork(Construct):
         scope: Construct,
         construct_id: str,
         *,
-        cluster_name: str,  # Karpenter finds subnets by this name
+        cluster_name: str,
         availability_zones: Sequence[str],
-        cidr: str = "10.64.0.0/16",  # /16 to /22
-        pod_cidr: str | None = None,  # second range, /16 to /22, whose subnets the VPC CNI gives to pods
-        nat_gateways: int = 1,  # one for each zone at most; one alone is a single point of failure, and cheaper
+        cidr: str = "10.64.0.0/16",
+        pod_cidr: str | None = None,
+        nat_gateways: int = 1,
         interface_endpoints: bool = True,
         log_retention_days: int = 90,
-        removal_policy: RemovalPolicy = RemovalPolicy.RETAIN,  # of the flow logs
+        removal_policy: RemovalPolicy = RemovalPolicy.RETAIN,
     ) -> None:
         super().__init__(scope, construct_id)
         Validations.of(self).acknowledge(
@@ -85,6 +96,7 @@ class InferenceNetwork(Construct):
             # Emptying the default group takes a custom resource; nothing here uses that group.
             restrict_default_security_group=False,
         )
+        """The VPC; nodes live in its `private_subnets`."""
         for subnet in self.vpc.private_subnets:
             Tags.of(subnet).add("karpenter.sh/discovery", cluster_name)
             Tags.of(subnet).add("kubernetes.io/role/internal-elb", "1")
@@ -133,7 +145,18 @@ class InferenceNetwork(Construct):
 
 class ExistingNetwork(Construct):
     """What a VPC of somebody else needs for a cluster: a flow log and endpoints, nothing that changes what is
-    there."""
+    there.
+
+    Args:
+        vpc: That VPC.
+        cidr: Its IPv4 range, which may call the endpoints.
+        subnets: Where the nodes will live; default: the private ones of `vpc`.
+        route_tables: Ids of their route tables, for the S3 gateway endpoint; none where the VPC has it.
+        interface_endpoints: Whether AWS APIs that nodes call are reached inside the VPC.
+        flow_logs: Whether to record who talks to whom.
+        log_retention_days: Days for which flow logs are kept.
+        removal_policy: What becomes of the flow logs when their stack goes.
+    """
 
     def __init__(
         self,
@@ -141,13 +164,13 @@ class ExistingNetwork(Construct):
         construct_id: str,
         *,
         vpc: ec2.IVpc,
-        subnets: Sequence[ec2.ISubnet],  # where the nodes will live
         cidr: str,
-        route_tables: Sequence[str] = (),  # ids, for the S3 gateway endpoint; none where the VPC has it
+        subnets: Sequence[ec2.ISubnet] | None = None,
+        route_tables: Sequence[str] = (),
         interface_endpoints: bool = True,
         flow_logs: bool = True,
         log_retention_days: int = 90,
-        removal_policy: RemovalPolicy = RemovalPolicy.RETAIN,  # of the flow logs
+        removal_policy: RemovalPolicy = RemovalPolicy.RETAIN,
     ) -> None:
         super().__init__(scope, construct_id)
         if flow_logs:
@@ -163,7 +186,8 @@ class ExistingNetwork(Construct):
                 route_table_ids=list(route_tables),
             )
         if interface_endpoints:
-            add_interface_endpoints(self, vpc=vpc, subnets=subnets, cidrs=[cidr])
+            inside = vpc.private_subnets if subnets is None else subnets
+            add_interface_endpoints(self, vpc=vpc, subnets=inside, cidrs=[cidr])
 
 
 def add_flow_log(

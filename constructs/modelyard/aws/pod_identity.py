@@ -14,6 +14,10 @@ class PodIdentityRole(iam.Role):
 
     Nothing can assume it until an association names it: `associate`, or the `podIdentityAssociations` of an
     add-on.
+
+    Args:
+        description: Whose role it is.
+        managed_policies: What it may do; `add_to_policy` adds to it.
     """
 
     def __init__(

@@ -23,6 +23,15 @@ class S3FilesCache(Construct):
 
     The EFS CSI driver mounts it, from version 3 on, with the identity of its node component; every file
     belongs to the model servers' user, which the access point forces.
+
+    Args:
+        vpc: The cluster's VPC.
+        clients: Who may mount it: the cluster's security group.
+        bucket: Whose objects are the files; it has to be versioned.
+        cluster_name: The EKS cluster.
+        subnets: One in each zone where models run; default: the private ones of `vpc`.
+        path: Folder of the file system that the access point shows.
+        removal_policy: What becomes of the file system when its stack goes.
     """
 
     def __init__(
@@ -31,10 +40,10 @@ class S3FilesCache(Construct):
         construct_id: str,
         *,
         vpc: ec2.IVpc,
-        subnets: Sequence[ec2.ISubnet],  # one in each zone where models run
-        clients: ec2.ISecurityGroup,  # the cluster's security group
-        bucket: s3.IBucket,  # versioned
+        clients: ec2.ISecurityGroup,
+        bucket: s3.IBucket,
         cluster_name: str,
+        subnets: Sequence[ec2.ISubnet] | None = None,
         path: str = "/models",
         removal_policy: RemovalPolicy = RemovalPolicy.RETAIN,
     ) -> None:
@@ -43,16 +52,18 @@ class S3FilesCache(Construct):
         self.file_system = s3files.CfnFileSystem(
             self, "FileSystem", bucket=bucket.bucket_arn, role_arn=role.role_arn
         )
+        """The file system."""
         self.file_system.apply_removal_policy(removal_policy)
         self.file_system.node.add_dependency(role)
-        group = nfs_group(self, vpc=vpc, clients=clients)
-        for zone, subnet in enumerate(subnets):
+        self.security_group: ec2.SecurityGroup = nfs_group(self, vpc=vpc, clients=clients)
+        """The group of the mount targets."""
+        for zone, subnet in enumerate(vpc.private_subnets if subnets is None else subnets):
             s3files.CfnMountTarget(
                 self,
                 f"MountTarget{zone}",
                 file_system_id=self.file_system.attr_file_system_id,
                 subnet_id=subnet.subnet_id,
-                security_groups=[group.security_group_id],
+                security_groups=[self.security_group.security_group_id],
             )
         user = str(CACHE_USER)
         self.access_point = s3files.CfnAccessPoint(
@@ -67,6 +78,7 @@ class S3FilesCache(Construct):
                 ),
             ),
         )
+        """What servers mount: every file belongs to uid and gid 2000."""
         self._admit_the_driver(bucket, cluster_name)
 
     def _service_role(self, bucket: s3.IBucket) -> iam.Role:

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
+from types import MappingProxyType
 
 from aws_cdk import RemovalPolicy
 from aws_cdk import aws_iam as iam
@@ -19,6 +20,13 @@ class ModelSecrets(Construct):
     No value ever passes through a template, a parameter or a state file: an operator puts it in once, with
     `modelyard secrets set NAME --env ENVIRONMENT`. A generated placeholder would be synchronised into the
     cluster and fail there as a wrong token; an empty secret fails as an empty secret.
+
+    Args:
+        cluster_name: The EKS cluster.
+        names: Names in Secrets Manager, such as prod/inference/hf-token.
+        namespace: Namespace of External Secrets.
+        service_account: Service account of External Secrets.
+        removal_policy: What becomes of secrets and key when their stack goes.
     """
 
     def __init__(
@@ -27,7 +35,7 @@ class ModelSecrets(Construct):
         construct_id: str,
         *,
         cluster_name: str,
-        names: Iterable[str],  # names in Secrets Manager, such as prod/inference/hf-token
+        names: Iterable[str],
         namespace: str = "external-secrets",
         service_account: str = "external-secrets",
         removal_policy: RemovalPolicy = RemovalPolicy.RETAIN,
@@ -36,26 +44,33 @@ class ModelSecrets(Construct):
         self.key = EncryptionKey(
             self, "Key", description="Secrets of the model servers", removal_policy=removal_policy
         )
+        """Encrypts the secrets."""
         self.reader = PodIdentityRole(
             self, "ReaderRole", description="External Secrets: the secrets of models"
         )
-        arns = []
+        """What External Secrets is in AWS."""
         containers = Construct(self, "Secrets")
         # Two logical names may share one secret.
-        for name in sorted(set(names)):
-            # The L1, since the L2 generates a value when it is given none.
-            secret = secretsmanager.CfnSecret(
-                containers,
-                name,
-                name=name,
-                description="Value put in by an operator; read by External Secrets",
-                kms_key_id=self.key.key_arn,
-            )
+        self.secrets: Mapping[str, secretsmanager.CfnSecret] = MappingProxyType(
+            {
+                # The L1, since the L2 generates a value when it is given none.
+                name: secretsmanager.CfnSecret(
+                    containers,
+                    name,
+                    name=name,
+                    description="Value put in by an operator; read by External Secrets",
+                    kms_key_id=self.key.key_arn,
+                )
+                for name in sorted(set(names))
+            }
+        )
+        """Name to the secret."""
+        for secret in self.secrets.values():
             secret.apply_removal_policy(removal_policy)
-            arns.append(secret.ref)
         self.reader.add_to_policy(
             iam.PolicyStatement(
-                actions=["secretsmanager:GetSecretValue", "secretsmanager:DescribeSecret"], resources=arns
+                actions=["secretsmanager:GetSecretValue", "secretsmanager:DescribeSecret"],
+                resources=[secret.ref for secret in self.secrets.values()],
             )
         )
         self.key.grant_decrypt(self.reader)

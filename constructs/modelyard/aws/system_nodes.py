@@ -25,6 +25,14 @@ class SystemNodeGroup(Construct):
 
     Karpenter cannot make the nodes it runs on itself, and spreads its two replicas over two nodes in two
     zones.
+
+    Args:
+        cluster: The EKS cluster.
+        version: Its Kubernetes minor version, such as 1.36.
+        subnets: Private subnets in two zones or more.
+        instance_types: Graviton types, tried in order.
+        count: Nodes; an update adds one more.
+        volume_gib: Root volume of each node in GiB: images and logs of the controllers.
     """
 
     def __init__(
@@ -33,11 +41,11 @@ class SystemNodeGroup(Construct):
         construct_id: str,
         *,
         cluster: eks.ICluster,
-        version: str,  # Kubernetes minor, the cluster's
+        version: str,
         subnets: Sequence[ec2.ISubnet],
-        instance_types: Sequence[str] = ("m7g.large", "m6g.large"),  # Graviton, tried in order
+        instance_types: Sequence[str] = ("m7g.large", "m6g.large"),
         count: int = 2,
-        volume_gib: int = 50,  # root volume: images and logs of the controllers
+        volume_gib: int = 50,
     ) -> None:
         super().__init__(scope, construct_id)
         self.role = iam.Role(
@@ -47,6 +55,7 @@ class SystemNodeGroup(Construct):
             assumed_by=iam.ServicePrincipal("ec2.amazonaws.com"),
             managed_policies=[iam.ManagedPolicy.from_aws_managed_policy_name(name) for name in NODE_POLICIES],
         )
+        """What the nodes are in AWS."""
         template = ec2.LaunchTemplate(
             self,
             "Template",
@@ -85,6 +94,7 @@ class SystemNodeGroup(Construct):
             ),
             labels={"modelyard.dev/role": "system"},
         )
+        """The managed node group."""
         # Without it an upgrade of the cluster changes nothing here, and CloudFormation leaves the nodes a
         # minor behind.
         resource = self.nodegroup.node.default_child

@@ -9,12 +9,19 @@ from aws_cdk import aws_s3 as s3
 from constructs import Construct
 
 from modelyard.aws.pod_identity import PodIdentityRole
+from modelyard.planning.identity import WEIGHTS_READER
 
 
 class WeightsReader(Construct):
     """A role for the pods of one service account that may read some buckets and do nothing else.
 
     One for all models: an identity for each would make the template grow with the catalogue.
+
+    Args:
+        cluster_name: The EKS cluster.
+        buckets: What may be read.
+        namespace: Namespace of the model servers.
+        service_account: Service account of the servers that stream.
     """
 
     def __init__(
@@ -23,12 +30,13 @@ class WeightsReader(Construct):
         construct_id: str,
         *,
         cluster_name: str,
-        namespace: str,
-        service_account: str,
         buckets: Sequence[s3.IBucket],
+        namespace: str = "models",
+        service_account: str = WEIGHTS_READER,
     ) -> None:
         super().__init__(scope, construct_id)
         self.role = PodIdentityRole(self, "Role", description="Model servers: stream weights")
+        """What those servers are in AWS."""
         allow_reading(self.role, buckets)
         self.role.associate(cluster_name=cluster_name, namespace=namespace, service_account=service_account)
 

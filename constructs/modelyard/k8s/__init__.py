@@ -18,6 +18,7 @@ from modelyard.k8s.platform import (
     TeamNamespace,
     TeamShare,
 )
+from modelyard.objects.serving.weights import WeightsSource
 
 __all__ = [
     "AcceleratorPool",
@@ -34,6 +35,7 @@ __all__ = [
     "TeamNamespace",
     "TeamShare",
     "WeightsFetch",
+    "WeightsSource",
 ]
 
 # What this package had before its objects became functions: the new place of each.

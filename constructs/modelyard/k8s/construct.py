@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from types import MappingProxyType
 
 from cdk8s import ApiObject, ApiObjectMetadata, JsonPatch
@@ -16,12 +16,18 @@ _METADATA = ("name", "namespace", "labels", "annotations")
 
 
 class ManifestConstruct(Construct):
-    """Objects of plain data; each is an ApiObject, so that a chart may still change it."""
+    """Objects of plain data; each is an ApiObject, so that a chart may still change it.
+
+    Args:
+        manifests: The objects; each is found again by kind and name.
+    """
 
     def __init__(self, scope: Construct, construct_id: str, manifests: Iterable[Manifest]) -> None:
         super().__init__(scope, construct_id)
-        self.objects = MappingProxyType({_key(item): _api_object(self, item) for item in manifests})
-        """Kind and name to the object."""
+        self.objects: Mapping[tuple[str, str], ApiObject] = MappingProxyType(
+            {_key(item): _api_object(self, item) for item in manifests}
+        )
+        """Kind and name to the ApiObject."""
 
     def object(self, kind: str, name: str | None = None) -> ApiObject:
         """The object of `kind`, and `name` where there are several: `add_json_patch` changes what Modelyard

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import warnings
+
 from constructs import Construct
 
 from modelyard.k8s.construct import ManifestConstruct
@@ -9,49 +11,113 @@ from modelyard.objects.checks.jobs import bench_job, smoke_job
 from modelyard.objects.monitoring.monitors import model_rules
 from modelyard.objects.serving.model import model_server
 from modelyard.objects.serving.weights import WeightsSource, fetch_job
-from modelyard.planning import ModelPlan
+from modelyard.planning import ModelPlan, Plan
 from modelyard.spec import Environment
 
 
 class ModelServer(ManifestConstruct):
     """Everything that runs one model, finds it and protects it; see
-    `modelyard.objects.serving.model.model_server`."""
+    `modelyard.objects.serving.model.model_server`.
+
+    Namespace, cache, secrets, gateways and Prometheus are those of the plan's environment.
+
+    Args:
+        plan: What `modelyard.plan` or `Project.plan` gave.
+        model: Name of the model; default: the only one of the plan.
+        environment: Deprecated: for a `plan` that is the model's own.
+    """
 
     def __init__(
-        self, scope: Construct, construct_id: str, *, plan: ModelPlan, environment: Environment
+        self,
+        scope: Construct,
+        construct_id: str,
+        *,
+        plan: Plan | ModelPlan,
+        model: str | None = None,
+        environment: Environment | None = None,
     ) -> None:
-        super().__init__(scope, construct_id, model_server(plan, environment))
+        parts, known = _planned(plan, model, environment)
+        super().__init__(scope, construct_id, (item for part in parts for item in model_server(part, known)))
 
 
 class ModelMonitoring(ManifestConstruct):
-    """The PrometheusRule of one model."""
+    """The alerts and recordings of one model, as a PrometheusRule.
+
+    Args:
+        plan: What `modelyard.plan` or `Project.plan` gave.
+        model: Name of the model; default: the only one of the plan.
+        environment: Deprecated: for a `plan` that is the model's own.
+    """
 
     def __init__(
-        self, scope: Construct, construct_id: str, *, plan: ModelPlan, environment: Environment
+        self,
+        scope: Construct,
+        construct_id: str,
+        *,
+        plan: Plan | ModelPlan,
+        model: str | None = None,
+        environment: Environment | None = None,
     ) -> None:
-        super().__init__(scope, construct_id, [model_rules(plan, environment)])
+        parts, known = _planned(plan, model, environment)
+        super().__init__(scope, construct_id, [model_rules(part, known) for part in parts])
 
 
 class SmokeJob(ManifestConstruct):
-    """The job that checks a model after it was delivered."""
+    """The job that checks a model after it was delivered. It mounts its program from a ConfigMap of
+    `modelyard.objects.checks.jobs.client_programs`.
+
+    Args:
+        plan: What `modelyard.plan` or `Project.plan` gave.
+        model: Name of the model; default: the only one of the plan.
+        environment: Deprecated: for a `plan` that is the model's own.
+    """
 
     def __init__(
-        self, scope: Construct, construct_id: str, *, plan: ModelPlan, environment: Environment
+        self,
+        scope: Construct,
+        construct_id: str,
+        *,
+        plan: Plan | ModelPlan,
+        model: str | None = None,
+        environment: Environment | None = None,
     ) -> None:
-        super().__init__(scope, construct_id, [smoke_job(plan, environment)])
+        parts, known = _planned(plan, model, environment)
+        super().__init__(scope, construct_id, [smoke_job(_answering(parts), known)])
 
 
 class BenchJob(ManifestConstruct):
-    """The job that measures a model after it was delivered."""
+    """The job that measures a model after it was delivered. It mounts its program from a ConfigMap of
+    `modelyard.objects.checks.jobs.client_programs`.
+
+    Args:
+        plan: What `modelyard.plan` or `Project.plan` gave.
+        model: Name of the model; default: the only one of the plan.
+        environment: Deprecated: for a `plan` that is the model's own.
+    """
 
     def __init__(
-        self, scope: Construct, construct_id: str, *, plan: ModelPlan, environment: Environment
+        self,
+        scope: Construct,
+        construct_id: str,
+        *,
+        plan: Plan | ModelPlan,
+        model: str | None = None,
+        environment: Environment | None = None,
     ) -> None:
-        super().__init__(scope, construct_id, [bench_job(plan, environment)])
+        parts, known = _planned(plan, model, environment)
+        super().__init__(scope, construct_id, [bench_job(_answering(parts), known)])
 
 
 class WeightsFetch(ManifestConstruct):
-    """The job that downloads one repository at one revision into the model cache."""
+    """The job that downloads one repository at one revision into the model cache, as service account
+    `weights-fetch`.
+
+    Args:
+        source: What is downloaded.
+        environment: Name of the environment, a label of the job.
+        namespace: Namespace of the model cache's claim.
+        token_secret: Logical name of the secret with a Hugging Face token; default: none is needed.
+    """
 
     def __init__(
         self,
@@ -60,10 +126,38 @@ class WeightsFetch(ManifestConstruct):
         *,
         source: WeightsSource,
         environment: str,
-        namespace: str,
-        token_secret: str | None = None,  # logical name of the secret with a Hugging Face token
+        namespace: str = "models",
+        token_secret: str | None = None,
     ) -> None:
         job = fetch_job(
             source=source, environment=environment, namespace=namespace, token_secret=token_secret
         )
         super().__init__(scope, construct_id, [job])
+
+
+def _planned(
+    plan: Plan | ModelPlan, model: str | None, environment: Environment | None
+) -> tuple[list[ModelPlan], Environment]:
+    """The plans of `model`, two where prefill and decode are apart, and their environment.
+
+    Raises:
+        LookupError: the plan has no such model, or several and none is named.
+        TypeError: a ModelPlan without its environment, or a Plan with another one.
+    """
+    if isinstance(plan, ModelPlan) is (environment is None):
+        raise TypeError("a Plan knows its environment, and a ModelPlan needs one")
+    if isinstance(plan, ModelPlan):
+        assert environment is not None
+        message = "plan= is a Plan now, with model= instead of environment="
+        warnings.warn(message, DeprecationWarning, stacklevel=4)  # past the constructor and jsii's metaclass
+        return [plan], environment
+    names = sorted({part.model.name for part in plan.models})
+    wanted = names[0] if model is None and len(names) == 1 else model
+    if wanted not in names:
+        raise LookupError(f"model={model} is none of the plan's: {', '.join(names) or 'it has none'}")
+    return [part for part in plan.models if part.model.name == wanted], plan.environment
+
+
+def _answering(parts: list[ModelPlan]) -> ModelPlan:
+    """Whom clients ask: not the replicas that only read prompts."""
+    return min(parts, key=lambda part: part.role == "prefill")
