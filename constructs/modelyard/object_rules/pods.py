@@ -16,6 +16,11 @@ DRAIN = "modelyard.dev/drain"
 AVAILABILITY = "modelyard.dev/availability"
 """Annotation of a workload whose replicas may share a node: `single`, as its model file states."""
 
+GROUP = "leaderworkerset.sigs.k8s.io/name"
+"""Label with the set's name that LeaderWorkerSet's controller puts on each of its pods."""
+FIRST_OF_A_GROUP = {"leaderworkerset.sigs.k8s.io/worker-index": "0"}
+"""Label that it puts on the pods that answer requests, one a group."""
+
 NAME, INSTANCE = "app.kubernetes.io/name", "app.kubernetes.io/instance"
 MODEL, TEAM = "modelyard.dev/model", "modelyard.dev/team"
 
@@ -48,10 +53,11 @@ def selects(selector: Mapping[str, str], labels: Mapping[str, str]) -> bool:
 
 
 def pod_labels(workload: Manifest) -> dict[str, str]:
-    """Labels of the pods that answer requests; LeaderWorkerSet's controller adds the set's name."""
+    """Labels of the pods that answer requests; LeaderWorkerSet's controller adds the set's name and their
+    place in a group."""
     labels: dict[str, str] = pod_templates(workload)[0]["metadata"].get("labels") or {}
     if workload["kind"] == "LeaderWorkerSet":
-        labels = {**labels, "leaderworkerset.sigs.k8s.io/name": workload["metadata"]["name"]}
+        labels = {**labels, GROUP: workload["metadata"]["name"], **FIRST_OF_A_GROUP}
     return labels
 
 
