@@ -119,20 +119,6 @@ def volume_of(spec: Manifest, mount: Manifest | None) -> Manifest | None:
     return next((v for v in spec.get("volumes") or [] if v.get("name") == mount.get("name")), None)
 
 
-_UNITS = {"": 1, "m": 1e-3, **{f"{unit}i": 1024.0**power for power, unit in enumerate("KMGT", 1)}}
-_UNITS |= {unit: 1000.0**power for power, unit in enumerate("kMGT", 1)}
-
-
-def quantity(text: object) -> float:
-    """A Kubernetes quantity such as `2Gi` or `500m` as a number; 0 for none."""
-    word = str(text or 0)
-    number = word.rstrip("KMGTkmi")
-    try:
-        return float(number) * _UNITS.get(word[len(number) :], 0)
-    except ValueError:
-        return 0.0
-
-
 def window(probe: Mapping[str, int]) -> int:
     """Seconds of failures until a probe acts, with Kubernetes' own defaults."""
     return int(probe.get("periodSeconds", 10) * probe.get("failureThreshold", 3))
