@@ -170,6 +170,30 @@ PSS = "pod-security.kubernetes.io"
         ("Deployment", (*SERVER, "resources", "limits", "nvidia.com/gpu"), GONE, "differ in nvidia.com/gpu"),
         (
             "Deployment",
+            (*SERVER, "resources", "limits", "memory"),
+            "2GB",
+            "resources.limits.memory of container server: '2GB' is no quantity",
+        ),
+        (
+            "Deployment",
+            (*SERVER, "resources", "requests", "nvidia.com/gpu"),
+            "one",
+            "resources.requests.nvidia.com/gpu of container server: 'one' is no quantity",
+        ),
+        (
+            "Deployment",
+            (*POD, "initContainers", 0, "resources", "requests", "cpu"),
+            "",
+            "resources.requests.cpu of container await-weights: '' is no quantity",
+        ),
+        (
+            "Deployment",
+            (*POD, "volumes", 1, "emptyDir", "sizeLimit"),
+            "2 Gi",
+            "emptyDir.sizeLimit of volume shm: '2 Gi' is no quantity",
+        ),
+        (
+            "Deployment",
             (*POD, "volumes", 1, "emptyDir"),
             {"medium": "Memory"},
             "volume shm may fill the node",

@@ -7,9 +7,10 @@ import os
 import re
 import subprocess
 import sys
+from dataclasses import replace
 from functools import cache
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 import pytest
 import yaml  # type: ignore[import-untyped]
@@ -19,10 +20,12 @@ from modelyard.findings import Finding
 from modelyard.object_rules import check_objects
 from modelyard.object_rules.definitions import complaints, definitions, is_custom
 from modelyard.object_rules.pods import flags
+from modelyard.objects.composition import Composition, model_objects
 from modelyard.objects.rendering import Target, target_contents, target_objects
 from modelyard.objects.targets.kserve import SERVER
 from modelyard.planning import Plan
 from modelyard.project import load_project
+from modelyard.spec.operation import Patch
 from modelyard.writing import write_tree_files
 from tests.contract.conftest import ROOT, SHIPPED, folders_of
 from tests.contract.test_kubernetes_schemas import complaint
@@ -290,6 +293,104 @@ def test_prefill_workers_and_scalers_have_their_place_in_kserve() -> None:
     wide = services["wide-experts"]["spec"]["parallelism"]
     assert (wide["data"], wide["dataLocal"], wide["expert"]) == (16, 8, True)
     assert services["office-hours"]["spec"]["scaling"]["keda"]["idleReplicaCount"] == 0
+
+
+def patched(name: str, *patches: Manifest) -> Plan:
+    """The plan of `name`, each of its models with `patches`."""
+    own = {"patches": tuple(map(Patch.model_validate, patches))}
+    found = planned(name)
+    return replace(
+        found, models=tuple(replace(m, model=m.model.model_copy(update=own)) for m in found.models)
+    )
+
+
+def pods(item: Manifest) -> Manifest:
+    spec: Manifest = (
+        item["spec"]["template"]["spec"] if item["kind"] == "Deployment" else item["spec"]["template"]
+    )
+    return spec
+
+
+def test_a_patch_of_our_workload_reaches_what_a_target_makes_of_it() -> None:
+    plan = patched(
+        "dev",
+        {
+            "kind": "Deployment",
+            "merge": {
+                "metadata": {"annotations": {"example.org/a": "b"}},
+                "spec": {
+                    "strategy": {"rollingUpdate": {"maxSurge": 3}},
+                    "template": {"spec": {"hostname": "x", "nodeSelector": {"example.org/disk": "fast"}}},
+                },
+            },
+        },
+        {"kind": "Service", "merge": {"metadata": {"labels": {"example.org/tier": "gold"}}}},
+        {"kind": "ServiceMonitor", "merge": {"spec": {"jobLabel": "x"}}},
+    )
+    for target, kind in (("kserve", "LLMInferenceService"), ("sim", "Deployment")):
+        folders, _ = target_objects(plan, cast(Target, target))
+        for name in (model.name for model in plan.models):
+            found = {item["kind"]: item for item in folders[f"models/{name}"]}
+            assert found[kind]["metadata"]["annotations"]["example.org/a"] == "b"
+            assert pods(found[kind])["hostname"] == "x"
+            # What the engine needs of its node, a simulator does not.
+            assert ("nodeSelector" in pods(found[kind])) == (target == "kserve")
+            assert found["Service"]["metadata"]["labels"]["example.org/tier"] == "gold"
+            assert found["ServiceMonitor"]["spec"]["jobLabel"] == "x"
+        if target == "kserve":
+            assert found[kind]["spec"]["rolloutStrategy"]["maxSurge"] == 3
+
+
+@pytest.mark.parametrize("target", TARGETS[1:])
+def test_a_patch_of_a_kind_that_only_kubernetes_has_is_no_mistake(target: Target) -> None:
+    """A model file is the same for every target."""
+    found = planned("serving")
+    own = {"patches": (Patch(kind="InferencePool", merge={"metadata": {"labels": {"a": "b"}}}),)}
+    split = next(m for m in found.models if m.name == "split")
+    folders, _ = target_objects(
+        replace(found, models=(replace(split, model=split.model.model_copy(update=own)),)), target
+    )
+
+    assert "models/split" in folders
+
+
+@pytest.mark.parametrize("target", TARGETS[1:])
+def test_charts_are_asked_once_and_change_what_a_target_has(target: Target) -> None:
+    asked = []
+
+    def compose(composition: Composition) -> None:
+        asked.append(composition.environment.name)
+        for folder, items in composition.folders.items():
+            for item in items:
+                if folder.startswith("models/") and item["kind"] == "Deployment":
+                    item["spec"]["template"]["spec"]["hostname"] = "x"
+        composition.add(
+            "models/mine", [{"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "mine"}}]
+        )
+
+    folders, _ = target_objects(planned("dev"), target, hook=compose)
+
+    assert asked == ["dev"]
+    assert [item["metadata"]["name"] for item in folders["models/mine"]] == ["mine"]
+    servers = [
+        i for items in folders.values() for i in items if i["kind"] in ("Deployment", "LLMInferenceService")
+    ]
+    assert servers
+    assert {
+        pods(item)["hostname"] for item in servers if "modelyard.dev/model" in item["metadata"]["labels"]
+    } == {"x"}
+
+
+@pytest.mark.parametrize("target", TARGETS[1:])
+def test_what_charts_make_of_the_plan_is_what_the_target_needs(target: Target) -> None:
+    def compose(composition: Composition) -> None:
+        for plan in composition.plan.models:
+            if plan.role == "both":
+                composition.replace(f"models/{plan.name}", model_objects(plan, composition.environment))
+
+    replaced, _ = target_objects(planned("serving"), target, hook=compose)
+
+    assert replaced == target_objects(planned("serving"), target)[0]
 
 
 @pytest.mark.parametrize("name", NAMES)

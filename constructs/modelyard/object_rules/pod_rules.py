@@ -14,12 +14,13 @@ from modelyard.object_rules.pods import (
     at,
     containers,
     pod_templates,
-    quantity,
     runs_engine,
     variables,
     window,
 )
+from modelyard.object_rules.quantities import quantity, unreadable
 
+_AMOUNT = "write a number with a unit, such as 500m or 2Gi"
 _ROLLING = {
     "Deployment": "spec.strategy.rollingUpdate",
     "LeaderWorkerSet": "spec.rolloutStrategy.rollingUpdateConfiguration",
@@ -135,6 +136,15 @@ def _resource_findings(workload: Manifest, spec: Manifest) -> Iterator[Finding]:
         asked = at(container, "resources.requests") or {}
         if "memory" not in limits:
             yield broken(workload, f"container {name} has no memory limit", "keep resources.limits.memory")
+        stated = {
+            f"resources.{part}.{resource}": amount
+            for part, amounts in (("requests", asked), ("limits", limits))
+            for resource, amount in amounts.items()
+        }
+        if wrong := {field: why for field, amount in stated.items() if (why := unreadable(amount))}:
+            for field, why in wrong.items():
+                yield broken(workload, f"{field} of container {name}: {why}", _AMOUNT)
+            continue
         for resource in sorted({key for key in (*limits, *asked) if "/" in key}):
             if quantity(limits.get(resource)) != quantity(asked.get(resource)):
                 yield broken(workload, f"requests and limits differ in {resource}", "keep them equal")
@@ -143,3 +153,5 @@ def _resource_findings(workload: Manifest, spec: Manifest) -> Iterator[Finding]:
         huge = "HugePages" in str((scratch or {}).get("medium"))  # their number is a limit of its own
         if scratch is not None and not huge and not scratch.get("sizeLimit"):
             yield broken(workload, f"volume {volume.get('name')} may fill the node", "keep its sizeLimit")
+        elif why := unreadable((scratch or {}).get("sizeLimit")):
+            yield broken(workload, f"emptyDir.sizeLimit of volume {volume.get('name')}: {why}", _AMOUNT)

@@ -16,6 +16,11 @@ DRAIN = "modelyard.dev/drain"
 AVAILABILITY = "modelyard.dev/availability"
 """Annotation of a workload whose replicas may share a node: `single`, as its model file states."""
 
+GROUP = "leaderworkerset.sigs.k8s.io/name"
+"""Label with the set's name that LeaderWorkerSet's controller puts on each of its pods."""
+FIRST_OF_A_GROUP = {"leaderworkerset.sigs.k8s.io/worker-index": "0"}
+"""Label that it puts on the pods that answer requests, one a group."""
+
 NAME, INSTANCE = "app.kubernetes.io/name", "app.kubernetes.io/instance"
 MODEL, TEAM = "modelyard.dev/model", "modelyard.dev/team"
 
@@ -48,10 +53,11 @@ def selects(selector: Mapping[str, str], labels: Mapping[str, str]) -> bool:
 
 
 def pod_labels(workload: Manifest) -> dict[str, str]:
-    """Labels of the pods that answer requests; LeaderWorkerSet's controller adds the set's name."""
+    """Labels of the pods that answer requests; LeaderWorkerSet's controller adds the set's name and their
+    place in a group."""
     labels: dict[str, str] = pod_templates(workload)[0]["metadata"].get("labels") or {}
     if workload["kind"] == "LeaderWorkerSet":
-        labels = {**labels, "leaderworkerset.sigs.k8s.io/name": workload["metadata"]["name"]}
+        labels = {**labels, GROUP: workload["metadata"]["name"], **FIRST_OF_A_GROUP}
     return labels
 
 
@@ -111,20 +117,6 @@ def volume_of(spec: Manifest, mount: Manifest | None) -> Manifest | None:
     if mount is None:
         return None
     return next((v for v in spec.get("volumes") or [] if v.get("name") == mount.get("name")), None)
-
-
-_UNITS = {"": 1, "m": 1e-3, **{f"{unit}i": 1024.0**power for power, unit in enumerate("KMGT", 1)}}
-_UNITS |= {unit: 1000.0**power for power, unit in enumerate("kMGT", 1)}
-
-
-def quantity(text: object) -> float:
-    """A Kubernetes quantity such as `2Gi` or `500m` as a number; 0 for none."""
-    word = str(text or 0)
-    number = word.rstrip("KMGTkmi")
-    try:
-        return float(number) * _UNITS.get(word[len(number) :], 0)
-    except ValueError:
-        return 0.0
 
 
 def window(probe: Mapping[str, int]) -> int:

@@ -7,7 +7,8 @@ from operator import mul
 from typing import Any
 
 from modelyard.hardware import instance_types
-from modelyard.object_rules.pods import at, mount_of, quantity, volume_of
+from modelyard.object_rules.pods import at, mount_of, volume_of
+from modelyard.object_rules.quantities import quantity
 from modelyard.object_rules.service_points import access, autoscaling, cache, compile_cache, drain, metrics
 from modelyard.object_rules.subject import Point, Reading, RenderedModel, beside_the_point, failed, passed
 

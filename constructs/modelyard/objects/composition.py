@@ -128,7 +128,7 @@ def default_objects(plan: Plan) -> Folders:
     if jobs := [*fetch_jobs(plan.models, environment)]:
         folders[WEIGHTS] = jobs
     if environment.litellm:
-        folders[LITELLM] = [*litellm_proxy(plan.models, environment, environment.litellm)]
+        folders[LITELLM] = [*litellm_proxy(plan.models, environment, environment.litellm, plan.runner)]
     for name, members in by_model(plan):
         folders[f"models/{name}"] = [item for each in members for item in model_objects(each, environment)]
         if jobs := [*_checks(members, environment)]:

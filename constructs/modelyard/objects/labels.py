@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from modelyard.object_rules.pods import FIRST_OF_A_GROUP
 from modelyard.planning import ModelPlan
 
 PART_OF = "modelyard"
@@ -14,6 +15,19 @@ ROLE = "llm-d.ai/role"
 def selector_labels(model: str) -> dict[str, str]:
     """Labels that selectors use. A Deployment's selector is immutable, so these never change for a model."""
     return {"app.kubernetes.io/name": "model-server", "app.kubernetes.io/instance": model}
+
+
+def server_labels(plan: ModelPlan) -> dict[str, str]:
+    """Labels that select the pods of a server; whether workers of a group are among them is up to what runs
+    it."""
+    label = plan.runner.label
+    return {label: plan.name} if label else selector_labels(plan.name)
+
+
+def answering_labels(plan: ModelPlan) -> dict[str, str]:
+    """Labels that select the pods of a server that answer requests: of a group the first one."""
+    first = FIRST_OF_A_GROUP if plan.runner.label and plan.serving.nodes > 1 else {}
+    return {**server_labels(plan), **first}
 
 
 def pool_labels(model: str) -> dict[str, str]:

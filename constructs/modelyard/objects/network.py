@@ -5,17 +5,17 @@ from __future__ import annotations
 from typing import Any
 from urllib.parse import urlsplit
 
-from modelyard.objects.labels import pool_labels, selector_labels
+from modelyard.object_rules.pods import GROUP
+from modelyard.objects.labels import pool_labels, server_labels
 from modelyard.objects.pods.ports import PORT_NAME
-from modelyard.planning import ModelPlan
+from modelyard.planning import OURS, ModelPlan, Runner
 from modelyard.spec import Environment
 
 ENDPOINT_CHECK = "endpoint-check"
 """Component label of the jobs that ask a model."""
 
-# The label that Kubernetes itself puts on every namespace, and LeaderWorkerSet on every pod of a set.
+# The label that Kubernetes itself puts on every namespace.
 _NAMESPACE_NAME = "kubernetes.io/metadata.name"
-_SET_NAME = "leaderworkerset.sigs.k8s.io/name"
 # Where EKS Pod Identity hands out credentials (EKS user guide, pod-id-agent-setup).
 _POD_IDENTITY = "169.254.170.23/32"
 # The tenth address of the two ranges of which EKS takes the Services' (EKS API,
@@ -28,17 +28,17 @@ GATEWAYS = "model-gateways"
 LITELLM = {"app.kubernetes.io/name": "litellm", "app.kubernetes.io/instance": "litellm"}
 """Labels of the LiteLLM proxy's pods."""
 
-ANSWERING = {"key": "app.kubernetes.io/name", "operator": "In", "values": ["model-server", "router"]}
-"""Match expression for the pods of all models that answer requests."""
-
 
 def server_policy(plan: ModelPlan, environment: Environment) -> dict[str, Any]:
     """`spec` of the server's NetworkPolicy: callers and Prometheus in, name resolution out; and whatever pods
     of one replica, or of the two halves of a disaggregated model, have to say to each other."""
     namespace = environment.namespace
     callers = callers_of(plan, environment)
-    if plan.role != "both":  # the router calls, and hands out what the picker reads of the replicas
-        callers = [*_monitoring(environment), pods_of(namespace, router_labels(plan))]
+    if plan.role != "both":
+        monitoring = _monitoring(environment)
+        # Our router calls, and hands out what the picker reads of the replicas.
+        others = [pods_of(namespace, router_labels(plan))] if plan.runner.routed else callers
+        callers = [*monitoring, *(peer for peer in others if peer not in monitoring)]
     together = _together(plan, namespace)
     egress = [name_resolution(environment), *({"to": [peer]} for peer in together)]
     if plan.traced and environment.monitoring.otlp_endpoint:
@@ -58,14 +58,15 @@ def server_policy(plan: ModelPlan, environment: Environment) -> dict[str, Any]:
 
 def _all_pods(plan: ModelPlan) -> dict[str, str]:
     """The server's pods, workers included."""
-    return {_SET_NAME: plan.name} if plan.serving.nodes > 1 else selector_labels(plan.name)
+    by_set = plan.serving.nodes > 1 and not plan.runner.label
+    return {GROUP: plan.name} if by_set else server_labels(plan)
 
 
 def _together(plan: ModelPlan, namespace: str) -> list[dict[str, Any]]:
     """Pods that exchange activations or KV blocks, on ports that they agree on at run time."""
     peers = []
     if plan.serving.nodes > 1:
-        peers.append(pods_of(namespace, {_SET_NAME: plan.name}))
+        peers.append(pods_of(namespace, _all_pods(plan)))
     if plan.role != "both":
         peers.append(pods_of(namespace, pool_labels(plan.model.name)))
     return peers
@@ -131,13 +132,13 @@ def check_labels(model: str) -> dict[str, str]:
     return {"app.kubernetes.io/component": ENDPOINT_CHECK, "app.kubernetes.io/instance": model}
 
 
-def check_egress(environment: Environment) -> list[dict[str, Any]]:
+def check_egress(environment: Environment, runner: Runner = OURS) -> list[dict[str, Any]]:
     """Egress of those jobs: names, the package index, which has no fixed address, and the models beside them;
     where they report, also S3, which has no fixed address either, and the credentials for it."""
     return [
         name_resolution(environment),
         {"ports": [{"port": 443, "protocol": "TCP"}]},
-        to_models(),
+        to_models(runner),
         *([_credentials()] if environment.reports_checks else []),
     ]
 
@@ -147,10 +148,16 @@ def _credentials() -> dict[str, Any]:
     return {"to": [{"ipBlock": {"cidr": _POD_IDENTITY}}], "ports": [{"port": 80, "protocol": "TCP"}]}
 
 
-def to_models() -> dict[str, Any]:
-    """An egress rule to whatever answers for a model in the same namespace."""
+def to_models(runner: Runner = OURS) -> dict[str, Any]:
+    """An egress rule to whatever answers for a model in the same namespace, where `runner` starts the
+    servers."""
+    answering: dict[str, Any] = (
+        {"key": runner.label, "operator": "Exists"}
+        if runner.label
+        else {"key": "app.kubernetes.io/name", "operator": "In", "values": ["model-server", "router"]}
+    )
     return {
-        "to": [{"podSelector": {"matchExpressions": [ANSWERING]}}],
+        "to": [{"podSelector": {"matchExpressions": [answering]}}],
         "ports": [{"port": PORT_NAME, "protocol": "TCP"}],
     }
 

@@ -13,8 +13,8 @@ from modelyard.findings import Finding
 from modelyard.object_rules import check_objects
 from modelyard.objects.composition import Folders, Hook, RenderError, checked_objects
 from modelyard.objects.targets.compose import compose_file, compose_obstacle
-from modelyard.objects.targets.kserve import with_kserve
-from modelyard.objects.targets.simulator import simulated
+from modelyard.objects.targets.kserve import KSERVE, with_kserve
+from modelyard.objects.targets.simulator import simulated, simulator
 from modelyard.objects.tree import tree_contents
 from modelyard.objects.yaml_text import to_yaml
 from modelyard.planning import Plan
@@ -88,18 +88,18 @@ def target_contents(
 def target_objects(plan: Plan, target: Target, *, hook: Hook | None = None) -> tuple[Folders, list[Finding]]:
     """Folder to objects for a cluster, and which models are left out.
 
-    The rules are asked about our own objects, which KServe's are made of, and again about what a simulator
-    makes of them.
+    A target is the plan with another runner, from which all objects are made; hook, patches and rules come
+    after that, as in Kubernetes, and last the pods of simulators, or KServe's services around the pods. The
+    rules are asked again about simulators: of LLMInferenceServices they know nothing.
 
     Raises:
         RenderError: an object breaks a rule.
     """
-    folders = checked_objects(plan, hook)
     if target == "sim":
-        simulators, left_out = simulated(plan, folders)
+        simulators, left_out = simulated(plan, checked_objects(plan.run_by(simulator()), hook))
         if findings := check_objects(item for objects in simulators.values() for item in objects):
             raise RenderError(findings)
         return simulators, left_out
     if target == "kserve":
-        return with_kserve(plan, folders)
-    return folders, []
+        return with_kserve(plan, checked_objects(plan.run_by(KSERVE), hook))
+    return checked_objects(plan, hook), []

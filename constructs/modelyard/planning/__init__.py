@@ -2,5 +2,6 @@
 
 from modelyard.planning.plan import plan
 from modelyard.planning.records import Acknowledged, ModelPlan, Plan
+from modelyard.planning.runner import OURS, Runner
 
-__all__ = ["Acknowledged", "ModelPlan", "Plan", "plan"]
+__all__ = ["OURS", "Acknowledged", "ModelPlan", "Plan", "Runner", "plan"]

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
-from modelyard.engines import Parsers
+from modelyard.engines import Parsers, Release
 from modelyard.engines.settings import KvRole
 from modelyard.findings import Finding, Severity
 from modelyard.hardware import Prices
@@ -17,6 +17,7 @@ from modelyard.planning.cost import CapacityCost, Cost, Lodger, PoolCost, pool_c
 from modelyard.planning.placement import Placement
 from modelyard.planning.quota import QuotaNeed
 from modelyard.planning.rollout import Rollout
+from modelyard.planning.runner import OURS, Runner
 from modelyard.planning.startup import LoadStrategy, StartupPlan, load_strategy
 from modelyard.spec.environment import Environment
 from modelyard.spec.model import Model
@@ -37,6 +38,7 @@ class ModelPlan:
     parsers: Parsers
     token_secret: str | None
     role: KvRole = "both"
+    runner: Runner = OURS
 
     @property
     def name(self) -> str:
@@ -50,6 +52,11 @@ class ModelPlan:
         if "servedNames" not in self.serving.release.supports:  # one name is all that the engine lists
             return weights.served_names or (self.model.name,)
         return weights.served_names or tuple(dict.fromkeys((self.model.name, weights.repository)))
+
+    @property
+    def interface(self) -> Release:
+        """The release whose paths and metrics the servers have."""
+        return self.runner.stand_in or self.serving.release
 
     @property
     def load_strategy(self) -> LoadStrategy:
@@ -92,6 +99,11 @@ class Plan:
     quotas: tuple[QuotaNeed, ...]
     findings: tuple[Finding, ...]
     acknowledged: tuple[Acknowledged, ...] = ()
+    runner: Runner = OURS
+
+    def run_by(self, runner: Runner) -> Plan:
+        """The same plan with `runner` for what starts the servers."""
+        return replace(self, runner=runner, models=tuple(replace(m, runner=runner) for m in self.models))
 
     @property
     def deployable(self) -> bool:

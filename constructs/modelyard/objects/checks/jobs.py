@@ -7,7 +7,7 @@ server is another Job, and so another verdict.
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cache
 from importlib.resources import files
 from types import MappingProxyType
@@ -25,7 +25,7 @@ from modelyard.objects.pods.digest import digest
 from modelyard.objects.pods.images import PYTHON
 from modelyard.objects.pods.parts import Container, Pod, config_map, empty_dir, mount, variables
 from modelyard.objects.serving.pod import server_pod
-from modelyard.planning import ModelPlan
+from modelyard.planning import OURS, ModelPlan
 from modelyard.planning.identity import CHECKS_ACCOUNT, REPORTS_VARIABLE, service_account
 from modelyard.spec import Environment
 
@@ -139,8 +139,8 @@ def _job(program: Program, plan: ModelPlan, environment: Environment, own: Mappi
     """A Job that runs `program`; `own` are its variables beyond those of every program."""
     labels = model_labels(plan, environment.name, component=ENDPOINT_CHECK)
     pod = _pod(program, plan, environment, own)
-    server = server_pod(
-        plan,
+    server = server_pod(  # one name for the job, whatever runs the server
+        replace(plan, runner=OURS),
         environment=environment.name,
         priority_class=PRIORITY_CLASS,
         do_not_disrupt=environment.strict,

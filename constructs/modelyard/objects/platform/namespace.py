@@ -10,11 +10,13 @@ from modelyard.objects.manifest import Manifest, manifest
 from modelyard.objects.network import ENDPOINT_CHECK, check_egress, name_resolution
 from modelyard.objects.platform.priority import model_priorities
 from modelyard.objects.pods.security import security_levels
+from modelyard.planning import OURS, Runner
 from modelyard.spec import Environment
 
 
-def model_namespace(environment: Environment) -> Iterator[Manifest]:
-    """Namespace at Pod Security level `restricted`, with traffic denied unless a policy allows it."""
+def model_namespace(environment: Environment, runner: Runner = OURS) -> Iterator[Manifest]:
+    """Namespace at Pod Security level `restricted`, with traffic denied unless a policy allows it; `runner`
+    starts the servers that jobs ask."""
     name = environment.namespace
     yield manifest(
         api_version="v1",
@@ -40,7 +42,7 @@ def model_namespace(environment: Environment) -> Iterator[Manifest]:
             {
                 "podSelector": {"matchLabels": {"app.kubernetes.io/component": ENDPOINT_CHECK}},
                 "policyTypes": ["Egress"],
-                "egress": check_egress(environment),
+                "egress": check_egress(environment, runner),
             },
         )
     yield from model_priorities()

@@ -23,7 +23,7 @@ from modelyard.planning.identity import CHECKS_ACCOUNT, WEIGHTS_READER
 def platform(plan: Plan) -> Iterator[Manifest]:
     """Everything that the models of `plan` share, but for gateways and monitoring."""
     environment = plan.environment
-    yield from model_namespace(environment)
+    yield from model_namespace(environment, plan.runner)
     if environment.cluster.auto_mode:
         yield from enforced_network_policies()
     if environment.cluster.general_nodes.vcpu_limit:

@@ -18,8 +18,8 @@ _PERIOD_MOST = 1800
 
 
 def scaled_object(plan: ModelPlan, environment: Environment) -> Manifest:
-    """A KEDA ScaledObject over vLLM's own metrics; GPU utilisation says nothing about load, one request fills
-    it."""
+    """A KEDA ScaledObject over the engine's metrics; GPU utilisation says nothing about load, one request
+    fills it."""
     replicas = plan.model.replicas
     version, kind = workload_kind(plan)
     quiet = max(_SCALE_DOWN_LEAST, plan.startup.budget, plan.model.scaling.scale_down_after)
@@ -92,7 +92,7 @@ def _hours(plan: ModelPlan) -> list[dict[str, Any]]:
 def _trigger(plan: ModelPlan, environment: Environment) -> dict[str, Any]:
     selector = f'{{namespace="{environment.namespace}",model="{plan.name}"}}'
     scaling = plan.model.scaling
-    release = plan.serving.release
+    release = plan.interface
     signals = metrics_of(release.engine, release.version).signals
     if scaling.metric == "waiting":  # KEDA divides a sum by the replicas
         query, kind = f"sum({signals.waiting}{selector})", "AverageValue"

@@ -6,17 +6,21 @@ folder's name is a hash of these, so nothing is ever mixed or has to be deleted 
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 from modelyard.engines import ServeSettings, engine, server_args
 from modelyard.objects.pods.digest import digest
-from modelyard.planning import ModelPlan
+from modelyard.objects.serving.settings import engine_port
+from modelyard.planning import OURS, ModelPlan
 
 COMPILE_PATH = "/compile"
 
 
 def compile_key(plan: ModelPlan, settings: ServeSettings) -> str:
     """The same for every replica of one version of a server, another when anything that is compiled
-    changes."""
+    changes: whatever runs the server, and so at whatever port."""
     weights = plan.model.model
+    settings = replace(settings, port=engine_port(replace(plan, runner=OURS)))
     return digest(
         {
             "image": plan.serving.release.image,

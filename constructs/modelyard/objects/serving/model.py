@@ -7,7 +7,7 @@ from typing import Any
 
 from modelyard.engines import engine
 from modelyard.object_rules.pods import AVAILABILITY
-from modelyard.objects.labels import model_annotations, model_labels, selector_labels
+from modelyard.objects.labels import answering_labels, model_annotations, model_labels, selector_labels
 from modelyard.objects.manifest import Manifest, manifest
 from modelyard.objects.network import router_policy, server_policy
 from modelyard.objects.pods.ports import PORT_NAME, SERVICE_PORT
@@ -80,7 +80,7 @@ def _endpoint(plan: ModelPlan, environment: Environment) -> Iterator[Manifest]:
         kind="PodDisruptionBudget",
         spec={
             "maxUnavailable": 1,
-            "selector": {"matchLabels": selector_labels(plan.name)},
+            "selector": {"matchLabels": answering_labels(plan)},
             # A replica that never became ready must not hold up a drain.
             "unhealthyPodEvictionPolicy": "AlwaysAllow",
         },
@@ -93,7 +93,7 @@ def _endpoint(plan: ModelPlan, environment: Environment) -> Iterator[Manifest]:
         kind="Service",
         spec={
             "type": "ClusterIP",
-            "selector": selector_labels(plan.name),
+            "selector": answering_labels(plan),
             "ports": [{"name": PORT_NAME, "port": SERVICE_PORT, "targetPort": PORT_NAME, "protocol": "TCP"}],
         },
         **common | {"name": name},
@@ -150,7 +150,7 @@ def _batch(plan: ModelPlan, environment: Environment) -> Iterator[Manifest]:
 
 
 def _monitor(plan: ModelPlan, environment: Environment) -> Manifest:
-    release = plan.serving.release
+    release = plan.interface
     endpoint: dict[str, Any] = {
         "port": PORT_NAME,
         "path": release.metrics_path,

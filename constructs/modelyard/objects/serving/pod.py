@@ -15,7 +15,7 @@ from modelyard.objects.labels import (
     model_annotations,
     model_labels,
     pool_labels,
-    selector_labels,
+    server_labels,
 )
 from modelyard.objects.manifest import Manifest
 from modelyard.objects.platform.model_cache import CLAIM, MOUNT_PATH
@@ -29,10 +29,10 @@ from modelyard.objects.pods.parts import (
     spread,
     variables,
 )
-from modelyard.objects.pods.ports import ENGINE_PORT, PORT, PORT_NAME
+from modelyard.objects.pods.ports import PORT_NAME
 from modelyard.objects.pods.probes import Drain, probes
 from modelyard.objects.serving.compile_cache import compile_cache
-from modelyard.objects.serving.settings import serve_settings
+from modelyard.objects.serving.settings import engine_port, serve_settings
 from modelyard.objects.serving.weights import (
     LOCAL_PATH,
     await_container,
@@ -83,7 +83,7 @@ def server_pod(
         ],
     }
     if plan.zonal and not worker:
-        fields["topologySpreadConstraints"] = _over_zones(plan.name, together=plan.serving.nodes == 1)
+        fields["topologySpreadConstraints"] = _over_zones(plan, together=plan.serving.nodes == 1)
     pod = Pod(
         account=account,
         containers=[_worker(plan, settings, cache) if worker else _server(plan, settings, drain, cache)],
@@ -95,6 +95,8 @@ def server_pod(
         **cost_labels(plan, environment),
         **model_labels(plan, environment, component="worker" if worker else "server"),
     }
+    if plan.runner.label:
+        labels[plan.runner.label] = plan.name
     if plan.role != "both":
         labels |= {ROLE: plan.role, **pool_labels(plan.model.name)}
     return {"metadata": {"labels": labels, "annotations": annotations}, "spec": pod.spec()}
@@ -112,7 +114,7 @@ def _init_containers(plan: ModelPlan) -> list[dict[str, Any]]:
         )
         found.append(copy_container(list(targets), image, plan.pod.memory_limit.quantity))
     if plan.role == "decode":
-        found.append(routing_sidecar())
+        found.append(routing_sidecar(engine_port(plan)))
     return found
 
 
@@ -142,9 +144,9 @@ def server_variables(
 def _server(
     plan: ModelPlan, settings: ServeSettings, drain: Drain, cache: Mapping[str, str]
 ) -> dict[str, Any]:
-    release = plan.serving.release
+    release, health = plan.serving.release, plan.interface.health
     port_name = "engine" if plan.role == "decode" else PORT_NAME
-    ports = [{"name": port_name, "containerPort": ENGINE_PORT if plan.role == "decode" else PORT}]
+    ports = [{"name": port_name, "containerPort": engine_port(plan)}]
     if plan.role != "both":
         ports.append({"name": "kv-transfer", "containerPort": KV_TRANSFER_PORT})
     return _engine(
@@ -155,7 +157,7 @@ def _server(
         args=server_args(settings, release),
         ports=ports,
         fields={
-            **probes(startup_budget=plan.startup.budget, path=release.health, port=port_name),
+            **probes(startup_budget=plan.startup.budget, path=health, port=port_name),
             "lifecycle": {"preStop": drain.pre_stop},
         },
     )
@@ -278,11 +280,11 @@ def _on_instance_types(plan: ModelPlan) -> dict[str, Any]:
     return {"nodeAffinity": {"requiredDuringSchedulingIgnoredDuringExecution": terms}}
 
 
-def _over_zones(model: str, *, together: bool) -> list[dict[str, Any]]:
+def _over_zones(plan: ModelPlan, *, together: bool) -> list[dict[str, Any]]:
     """Spread, but rather start in one zone than wait for capacity in another. A group's leader has no
     template hash."""
     of_version = {"matchLabelKeys": ["pod-template-hash"]} if together else {}
     return [
-        spread(key, selector_labels(model), **of_version)
+        spread(key, server_labels(plan), **of_version)
         for key in ("topology.kubernetes.io/zone", "kubernetes.io/hostname")
     ]

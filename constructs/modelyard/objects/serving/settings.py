@@ -57,11 +57,16 @@ def serve_settings(plan: ModelPlan, otlp_endpoint: str | None = None) -> ServeSe
         threads=serving.count if serving.on_cpu else 0,
         gpu_layers=serving.gpu_layers,
         drain_seconds=model.drain,
-        port=ENGINE_PORT if plan.role == "decode" else PORT,
+        port=engine_port(plan),
         api_key=model.access.api_key is not None,
         otlp_endpoint=otlp_endpoint if plan.traced else None,
         extra=model.engine.args,
     )
+
+
+def engine_port(plan: ModelPlan) -> int:
+    """Where the engine listens: a routing sidecar in front of it has the pod's own port."""
+    return (plan.runner.engine_port or ENGINE_PORT) if plan.role == "decode" else PORT
 
 
 def model_path(plan: ModelPlan) -> str:

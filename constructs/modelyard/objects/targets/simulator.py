@@ -1,5 +1,4 @@
-"""The rendered tree for a cluster without accelerators: every engine is llm-d's simulator, on a fraction of a
-CPU.
+"""A plan for a cluster without accelerators: every engine is llm-d's simulator, on a fraction of a CPU.
 
 Services, policies, monitors, probes, budgets and scalers stay as they are, so that they can be tried out.
 What belongs to AWS or to accelerators goes: nodes, the shared cache, secrets and what needs them, gateways,
@@ -10,15 +9,14 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
-from copy import deepcopy
 
-from modelyard.engines import metrics_of, newest_release
+from modelyard.engines import newest_release
 from modelyard.findings import Finding
-from modelyard.object_rules.pods import DRAIN, INSTANCE, Manifest, is_server, pod_templates
+from modelyard.object_rules.pods import DRAIN, INSTANCE, Manifest, at, is_server, pod_templates
+from modelyard.objects.pods.parts import Container, empty_dir, mount, variables
 from modelyard.objects.pods.probes import Drain
-from modelyard.objects.pods.security import container_security_context
 from modelyard.objects.serving.settings import serve_settings
-from modelyard.planning import ModelPlan, Plan
+from modelyard.planning import ModelPlan, Plan, Runner
 
 # Release v0.9.2 of 2026-06-09; its flags stand in docs/configuration.md of llm-d/llm-d-inference-sim.
 IMAGE = "ghcr.io/llm-d/llm-d-inference-sim:v0.9.2"
@@ -31,13 +29,20 @@ _NO_NEED = frozenset(
         *("ClusterSecretStore", "ExternalSecret", "Gateway", "HTTPRoute", "DaemonSet", "PodMonitor"),
     }
 )
-_WRITABLE = {"name": "tmp", "mountPath": "/tmp"}
+_OF_THE_ENGINE = frozenset({"affinity", "nodeSelector", "tolerations", "initContainers"})
+_SETTLED = "karpenter.sh/do-not-disrupt"
+_PROBES = ("startupProbe", "readinessProbe", "livenessProbe")
+
+
+def simulator() -> Runner:
+    """Simulators as other objects see them: with vLLM's paths and metrics, whatever engine they stand for."""
+    return Runner(stand_in=newest_release("vllm"))
 
 
 def simulated(
     plan: Plan, folders: Mapping[str, list[Manifest]]
 ) -> tuple[dict[str, list[Manifest]], list[Finding]]:
-    """`folders` of the Kubernetes tree with simulators for engines, and which models it leaves out."""
+    """`folders` of a plan that simulators run, with their pods, and which models are left out."""
     plans = {model.name: model for model in plan.models}
     left_out = [
         Finding(
@@ -55,74 +60,63 @@ def simulated(
     for folder, objects in folders.items():
         if _FOLDERS.fullmatch(folder) or folder in gone:
             continue
-        kept = [_simulated(plans, deepcopy(item)) for item in objects if item["kind"] not in _NO_NEED]
+        kept = [_simulated(plans, item) for item in objects if item["kind"] not in _NO_NEED]
         if kept:
             result[folder] = kept
     return result, left_out
 
 
 def _simulated(plans: Mapping[str, ModelPlan], item: Manifest) -> Manifest:
-    model = plans.get((item["metadata"].get("labels") or {}).get(INSTANCE, ""))
-    if model is None:
+    """A server with simulators in its pods; anything else, and the server of no model of ours, as it is."""
+    plan = plans.get((at(item, "metadata.labels") or {}).get(INSTANCE, ""))
+    if plan is None or not is_server(item):
         return item
-    if is_server(item):
-        for position, template in enumerate(pod_templates(item)):
-            _swap(model, template, answers=position == 0)
-    elif item["kind"] == "ServiceMonitor":
-        for endpoint in item["spec"]["endpoints"]:
-            endpoint["path"] = "/metrics"
-            endpoint.pop("authorization", None)  # the simulator asks for no key
-    elif item["kind"] == "ScaledObject":
-        _ask_the_simulator(model, item)
-    return item
+    first, *workers = pod_templates(item)
+    pod, spec = _pod(plan, first, answers=True), item["spec"]
+    if not workers:
+        return {**item, "spec": {**spec, "template": pod}}
+    pods = {"leaderTemplate": pod, "workerTemplate": _pod(plan, *workers, answers=False)}
+    return {**item, "spec": {**spec, "leaderWorkerTemplate": {**spec["leaderWorkerTemplate"], **pods}}}
 
 
-def _ask_the_simulator(model: ModelPlan, scaler: Manifest) -> None:
-    """The simulator has vLLM's metrics, whatever engine it stands for."""
-    own = metrics_of(model.serving.release.engine, model.serving.release.version).signals
-    vllm = newest_release("vllm")
-    told = metrics_of("vllm", vllm.version).signals
-    for trigger in scaler["spec"]["triggers"]:
-        if query := trigger["metadata"].get("query"):
-            query = query.replace(str(own.waiting), str(told.waiting))
-            trigger["metadata"]["query"] = query.replace(str(own.kv_cache_usage), str(told.kv_cache_usage))
-
-
-def _swap(model: ModelPlan, template: Manifest, *, answers: bool) -> None:
+def _pod(plan: ModelPlan, template: Manifest, *, answers: bool) -> Manifest:
+    """A simulator's pod: who it is and how it is asked as in `template`, and nothing of the engine's."""
     spec = template["spec"]
-    for field in ("affinity", "nodeSelector", "tolerations", "initContainers"):
-        if field == "initContainers":  # the routing sidecar stays, it is one of the things to try out
-            kept = [c for c in spec.pop(field, []) if c.get("restartPolicy") == "Always"]
-            if kept:
-                spec[field] = kept
-        else:
-            spec.pop(field, None)
-    server = spec["containers"][0]
+    engine = spec["containers"][0]
     # The simulator ends at once on SIGTERM: the signal waits until requests are over.
-    drain = Drain(requests=model.model.drain, kind="wait")
-    template["metadata"]["annotations"] = {
-        **template["metadata"].get("annotations", {}),
-        DRAIN: f"wait:{drain.requests}",
+    drain = Drain(requests=plan.model.drain, kind="wait")
+    asked = {name: engine[name] for name in _PROBES} if answers else {}
+    stopped = {"lifecycle": {"preStop": drain.pre_stop}} if answers else {}
+    simulator = Container(
+        name=engine["name"],
+        image=IMAGE,
+        args=simulator_args(plan),
+        env=variables({"HF_HUB_OFFLINE": "1"}),
+        ports=engine["ports"] if answers else (),
+        requests={"cpu": "50m", "memory": "64Mi"},
+        limits={"memory": "256Mi"},
+        mounts=[mount("tmp", "/tmp")],
+        fields=asked | stopped,
+    )
+    annotations = {k: v for k, v in template["metadata"].get("annotations", {}).items() if k != _SETTLED}
+    own = {
+        "containers": [simulator.manifest()],
+        "volumes": [empty_dir("tmp", "256Mi")],
+        "terminationGracePeriodSeconds": drain.grace,
     }
-    template["metadata"]["annotations"].pop("karpenter.sh/do-not-disrupt", None)
-    spec["terminationGracePeriodSeconds"] = drain.grace
-    spec["volumes"] = [{"name": "tmp", "emptyDir": {"sizeLimit": "256Mi"}}]
-    simulator = {
-        "name": server["name"],
-        "image": IMAGE,
-        "args": simulator_args(model),
-        "env": [{"name": "HF_HUB_OFFLINE", "value": "1"}],
-        "resources": {"requests": {"cpu": "50m", "memory": "64Mi"}, "limits": {"memory": "256Mi"}},
-        "securityContext": container_security_context(),
-        "volumeMounts": [_WRITABLE],
+    # The routing sidecar stays, it is one of the things to try out.
+    sidecars = [c for c in spec.get("initContainers", []) if c.get("restartPolicy") == "Always"]
+    return {
+        "metadata": {
+            **template["metadata"],
+            "annotations": annotations | {DRAIN: f"{drain.kind}:{drain.requests}"},
+        },
+        "spec": {
+            **{name: value for name, value in spec.items() if name not in _OF_THE_ENGINE},
+            **own,
+            **({"initContainers": sidecars} if sidecars else {}),
+        },
     }
-    if answers:
-        simulator["ports"] = server["ports"]
-        simulator["lifecycle"] = {"preStop": drain.pre_stop}
-        for probe in ("startupProbe", "readinessProbe", "livenessProbe"):
-            get = {**server[probe]["httpGet"], "path": "/health"}
-            simulator[probe] = {**server[probe], "httpGet": get}
-    spec["containers"] = [simulator]
 
 
 def simulator_args(model: ModelPlan) -> list[str]:

@@ -20,7 +20,7 @@ from modelyard.objects.pods.digest import digest
 from modelyard.objects.pods.parts import Container, Pod, config_map, empty_dir, mount, spread, variables
 from modelyard.objects.pods.ports import PORT_NAME
 from modelyard.objects.traffic.gateways import route
-from modelyard.planning import ModelPlan
+from modelyard.planning import OURS, ModelPlan, Runner
 from modelyard.spec import Environment
 from modelyard.spec.environment import LiteLlm
 
@@ -78,8 +78,10 @@ def litellm_proxy(
     plans: Sequence[ModelPlan],
     environment: Environment,
     settings: LiteLlm,
+    runner: Runner = OURS,
 ) -> Iterator[Manifest]:
-    """Deployment, Service, policy and configuration of the proxy in the models' namespace."""
+    """Deployment, Service, policy and configuration of the proxy in the models' namespace; `runner` starts
+    the servers that it asks."""
     labels = {**platform_labels("gateway"), **LITELLM}
     common: dict[str, Any] = {"name": NAME, "namespace": environment.namespace, "labels": labels}
     config = json.dumps(proxy_config(plans, environment.namespace), indent=1)
@@ -127,7 +129,7 @@ def litellm_proxy(
     yield manifest(
         api_version="networking.k8s.io/v1",
         kind="NetworkPolicy",
-        spec=_policy(environment, settings),
+        spec=_policy(environment, settings, runner),
         **common,
     )
     if gateway := environment.gateways.of(settings.exposure):
@@ -202,7 +204,7 @@ def _pod(labels: dict[str, str], config: str, master_key: str, keys: Sequence[st
     return {"metadata": {"labels": labels, "annotations": annotations}, "spec": pod.spec()}
 
 
-def _policy(environment: Environment, settings: LiteLlm) -> dict[str, Any]:
+def _policy(environment: Environment, settings: LiteLlm, runner: Runner) -> dict[str, Any]:
     """Clients in, models out, and nobody else: the proxy holds every model's key."""
     clients = [pods_of(client.namespace, client.pod_labels) for client in settings.allow_from]
     monitoring = environment.monitoring
@@ -216,5 +218,5 @@ def _policy(environment: Environment, settings: LiteLlm) -> dict[str, Any]:
         "podSelector": {"matchLabels": LITELLM},
         "policyTypes": ["Ingress", "Egress"],
         "ingress": [{"from": callers, "ports": port}],
-        "egress": [name_resolution(environment), to_models()],
+        "egress": [name_resolution(environment), to_models(runner)],
     }

@@ -16,7 +16,7 @@ from modelyard.objects.labels import model_annotations, model_labels, pool_label
 from modelyard.objects.manifest import Manifest, manifest
 from modelyard.objects.pods.digest import digest
 from modelyard.objects.pods.parts import Container, Pod, config_map, empty_dir, mount, spread
-from modelyard.objects.pods.ports import ENGINE_PORT, PORT, PORT_NAME
+from modelyard.objects.pods.ports import PORT, PORT_NAME
 from modelyard.objects.traffic.envoy import PROXY_PORT, READY_PORT, envoy_config
 from modelyard.planning import ModelPlan
 from modelyard.spec import Environment
@@ -26,6 +26,9 @@ from modelyard.spec import Environment
 _PICKER = "ghcr.io/llm-d/llm-d-router-endpoint-picker:v0.9.0"
 _SIDECAR = "ghcr.io/llm-d/llm-d-router-disagg-sidecar:v0.9.0"
 _ENVOY = "docker.io/envoyproxy/envoy:distroless-v1.33.2"
+
+SIDECAR = "routing-sidecar"
+"""Name of the container in front of an engine that decodes."""
 
 _EXTENSION_PORT = 9002
 _HEALTH_PORT = 9003
@@ -37,14 +40,14 @@ def router_name(plan: ModelPlan) -> str:
     return f"{plan.model.name}-router"
 
 
-def routing_sidecar() -> dict[str, Any]:
-    """A native sidecar: it starts before the engine, and stops after it."""
+def routing_sidecar(engine_port: int) -> dict[str, Any]:
+    """A native sidecar: it starts before the engine at `engine_port`, and stops after it."""
     return Container(
-        name="routing-sidecar",
+        name=SIDECAR,
         image=_SIDECAR,
         args=[
             f"--port={PORT}",
-            f"--vllm-port={ENGINE_PORT}",
+            f"--vllm-port={engine_port}",
             "--kv-connector=nixlv2",
             "--secure-proxy=false",
         ],
