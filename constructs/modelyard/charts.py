@@ -78,6 +78,8 @@ def _loaded(path: Path, file: Path) -> ModuleType:
     if spec is None or spec.loader is None:
         raise ChartsError(f"{file} is no Python file")
     module = importlib.util.module_from_spec(spec)
+    if name in sys.stdlib_module_names or _is_installed(there):
+        raise ChartsError(f"{SETTINGS}: charts: {path} has the name of the Python module {name}; rename it")
     for loaded in [known for known in sys.modules if known == name or known.startswith(f"{name}.")]:
         del sys.modules[loaded]  # another project's
     sys.modules[name] = module
@@ -87,6 +89,12 @@ def _loaded(path: Path, file: Path) -> ModuleType:
         del sys.modules[name]
         raise
     return module
+
+
+def _is_installed(module: ModuleType | None) -> bool:
+    """Whether others import it: it is not the code of a project."""
+    file = getattr(module, "__file__", None)
+    return file is not None and Path(file).is_relative_to(sys.prefix)
 
 
 T = TypeVar("T")

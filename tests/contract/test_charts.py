@@ -176,6 +176,16 @@ def test_settings_that_cannot_be_read_are_named_with_their_line(project: Path, p
     assert "must lie in the project" in refusal(project, planned)
 
 
+@pytest.mark.parametrize("name", ["json.py", "yaml.py"])
+def test_charts_cannot_take_the_place_of_another_module(project: Path, planned: Plan, name: str) -> None:
+    (project / "modelyard.yaml").write_text(f"charts: {name}\n", encoding="utf-8")
+    (project / name).write_text("def compose(c):\n    pass\n", encoding="utf-8")
+    module = sys.modules[name[:-3]]
+
+    assert f"{name} has the name of the Python module" in refusal(project, planned)
+    assert sys.modules[name[:-3]] is module
+
+
 def test_a_project_without_settings_has_no_charts(tmp_path: Path) -> None:
     assert project_hook(tmp_path) is None
 

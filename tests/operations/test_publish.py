@@ -13,7 +13,7 @@ import pytest
 
 from modelyard.live.api.aws import Account, open_account
 from modelyard.live.delivery.comparison import HOLD, Changes, compare, listed
-from modelyard.live.delivery.publish import publish
+from modelyard.live.delivery.publish import ForeignKeys, publish
 from modelyard.writing import MARKER, Ownership, tree_files
 from tests.account.conftest import REGION, Project
 from tests.account.fake_account import FakeAccount, denied
@@ -375,6 +375,24 @@ class TestFilesOfOthers:
         assert "modelyard did not write models/other/deployment-other.yaml" in answer.err
         assert bucket() == before | {"models/other/deployment-other.yaml": b"mine"}
         assert "in the way" in project.run(*PUBLISH, "--dry-run").out
+
+    def test_one_that_comes_before_the_hold_is_refused_and_flux_goes_on(
+        self, project: Project, bucket: Held, fake: FakeAccount
+    ) -> None:
+        project.run(*PUBLISH)
+        before, path = bucket(), "models/other/deployment-other.yaml"
+        mine = {**tree(project), path: b"kind: Deployment\n"}
+        account, s3 = open_account(REGION), fake.session(region_name=REGION).client("s3")
+
+        def late(asked: dict[str, Any]) -> Any:
+            if asked["Key"] == HOLD:
+                s3.put_object(Bucket=BUCKET, Key=path, Body=b"theirs")
+
+        fake.answers[PUT] = late
+
+        with pytest.raises(ForeignKeys, match=path):
+            published(account, mine)
+        assert bucket() == before | {path: b"theirs"}
 
     def test_a_publication_that_ended_meanwhile_is_not_mixed_with(
         self, project: Project, bucket: Held, fake: FakeAccount

@@ -92,7 +92,9 @@ def test_a_batch_that_contradicts_itself_is_told_beside_what_does_not_fit() -> N
     assert codes(unserved(model="hf://Qwen/Qwen2.5-72B-Instruct", engine=crowded)) == ["FIT001", "BATCH001"]
 
 
-@pytest.mark.parametrize("stated", [{}, {"maxModelLen": 512}, {"maxNumBatchedTokens": 2048}])
+@pytest.mark.parametrize(
+    "stated", [{}, {"maxModelLen": 512}, {"maxModelLen": 512, "maxNumBatchedTokens": 512}]
+)
 def test_a_text_that_is_read_at_once_fits_into_a_batch(stated: dict[str, int]) -> None:
     found = fitting(model="hf://BAAI/bge-m3", task="embed", engine=stated)
     asked = answer(model="BAAI/bge-m3", accelerator="l40s", **stated)
@@ -101,6 +103,21 @@ def test_a_text_that_is_read_at_once_fits_into_a_batch(stated: dict[str, int]) -
     assert found.max_num_batched_tokens >= found.max_model_len
     assert asked.ledger is not None
     assert asked.ledger.request.max_num_batched_tokens == found.max_num_batched_tokens
+
+
+def test_a_stated_batch_below_an_encoders_text_is_refused_and_not_raised_in_silence() -> None:
+    stated = {"maxModelLen": 4096, "maxNumBatchedTokens": 2048}
+    asked = answer(model="BAAI/bge-m3", accelerator="l40s", **stated)
+
+    assert codes(unserved(model="hf://BAAI/bge-m3", task="embed", engine=stated)) == ["BATCH001"]
+    assert (asked.findings[0].code, asked.findings[0].field) == ("BATCH001", ("maxNumBatchedTokens",))
+    assert asked.findings[0].fix == "use maxNumBatchedTokens 4096 or more, or maxModelLen 2048 or less"
+
+
+def test_the_default_length_of_an_encoder_follows_from_a_stated_batch() -> None:
+    found = fitting(model="hf://BAAI/bge-m3", task="embed", engine={"maxNumBatchedTokens": 2048})
+
+    assert (found.max_model_len, found.max_num_batched_tokens) == (2048, 2048)
 
 
 def test_an_image_longer_than_the_prompt_is_a_warning() -> None:

@@ -102,7 +102,7 @@ def bench(
         )
     namespace = readable_environment(environments, env).namespace
     asked = target(plan, namespace, url=url, key_variable=api_key_env, timeout=timeout)
-    with needed_for("bench", "bench"):
+    with needed_for("modelyard bench", "bench"):
         import llmeter  # type: ignore[import-untyped]  # noqa: F401
         import matplotlib  # noqa: F401
         import openai  # noqa: F401

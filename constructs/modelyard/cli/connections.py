@@ -36,7 +36,7 @@ def opened(region: str, profile: str | None, command: str) -> Account:
         CommandError: boto3 is not installed, or there is no such profile.
     """
     try:
-        with needed_for(command, "account"):
+        with needed_for(f"modelyard {command}", "account"):
             account = open_account(region, profile)
     except NoCredentials as error:
         raise CommandError(str(error)) from None
@@ -69,7 +69,7 @@ def connected(environment: Environment, context: str | None, command: str) -> Li
         CommandError: lightkube is not installed.
         Unreachable: the kubeconfig has no context of it.
     """
-    with needed_for(command, "cluster"):
+    with needed_for(f"modelyard {command}", "cluster"):
         cluster = open_cluster(environment, context)
     return cluster
 

@@ -9,8 +9,8 @@ from modelyard.cli.workspace import CommandError
 
 
 @contextmanager
-def needed_for(command: str, extra: str) -> Iterator[None]:
-    """What happens inside imports packages of `extra` for `modelyard COMMAND`.
+def needed_for(what: str, extra: str) -> Iterator[None]:
+    """What happens inside imports packages of `extra` for `what`: a command or an option as it is written.
 
     Raises:
         CommandError: one of them is not installed.
@@ -19,5 +19,5 @@ def needed_for(command: str, extra: str) -> Iterator[None]:
         yield
     except ModuleNotFoundError as error:
         raise CommandError(
-            f"{error.name} is not installed; `modelyard {command}` needs the extra modelyard[{extra}]"
+            f"{error.name} is not installed; `{what}` needs the extra modelyard[{extra}]"
         ) from error

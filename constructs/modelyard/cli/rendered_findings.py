@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from pathlib import Path
 
+from modelyard.cli.extras import needed_for
 from modelyard.cli.workspace import CommandError
 from modelyard.findings import Finding
 from modelyard.object_rules import check_objects
@@ -29,12 +30,8 @@ def rendered_findings(
     broken = check_objects(items)
     if definitions is None:
         return broken, ()
-    try:
+    with needed_for("--crds", "crds"):
         from modelyard.object_rules.definitions import UnreadableDefinitions, check_definitions
-    except ModuleNotFoundError as error:
-        raise CommandError(
-            f"{error.name} is not installed; --crds needs the extra modelyard[crds]"
-        ) from error
     try:
         result = check_definitions(items, definitions)
     except UnreadableDefinitions as problem:

@@ -60,7 +60,7 @@ def smoke(
     plan = planned_model(model, models, environments, env)
     namespace = readable_environment(environments, env).namespace
     asked = target(plan, namespace, url=url, key_variable=api_key_env, timeout=timeout)
-    with needed_for("smoke", "clients"):
+    with needed_for("modelyard smoke", "clients"):
         import openai  # noqa: F401
     result = run_checks(expectations(plan), asked, wait=wait)
     if output is Output.json:

@@ -115,7 +115,7 @@ def _observed(
     settings: Environment, tree: Path, *, patience: int, own_credentials: bool
 ) -> list[Observation]:
     try:
-        with needed_for("verify", "account"):
+        with needed_for("modelyard verify", "account"):
             own = open_account(settings.region)
         # The shell's own credentials are renewed by boto3, where they can be.
         account = waiting.renewed(lambda: own if own_credentials else waiting.as_lookup_role(own, settings))

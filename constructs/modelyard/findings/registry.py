@@ -199,8 +199,9 @@ _CHECKS = (
         "BATCH001",
         "A batch smaller than its sequences",
         "vLLM stops at start-up when maxNumBatchedTokens is below maxNumSeqs: every running sequence needs one token a step. "
-        "Where the file leaves maxNumSeqs out, it follows from maxNumBatchedTokens.",
-        "Raise maxNumBatchedTokens, lower maxNumSeqs or leave it out.",
+        "Where the file leaves maxNumSeqs out, it follows from maxNumBatchedTokens. An encoder (embeddings, reranking) reads "
+        "a text at once, so its maxModelLen must not exceed maxNumBatchedTokens either.",
+        "Raise maxNumBatchedTokens, lower maxNumSeqs or maxModelLen, or leave them out.",
     ),
     _error(
         "UTIL001",

@@ -62,9 +62,20 @@ def fit_findings(fit: Fit, places: Places) -> Iterator[Finding]:
 
 
 def batch_findings(fit: Fit, places: Places) -> Iterator[Finding]:
-    """Stated limits of a batch that contradict each other; defaults never do."""
+    """Stated limits of a batch that contradict each other; defaults never do.
+
+    Without chunked prefill, as encoders run, vLLM's SchedulerConfig refuses a length above the batch.
+    """
     request = fit.ledger.request
     tokens, seqs = request.max_num_batched_tokens, request.max_num_seqs
+    if request.arch.encoder and tokens < fit.wanted:
+        yield Finding(
+            "BATCH001",
+            f"maxNumBatchedTokens {tokens} is below maxModelLen {fit.wanted}, and an encoder reads a text at once",
+            f"use maxNumBatchedTokens {fit.wanted} or more, or maxModelLen {tokens} or less",
+            subject=places.subject,
+            field=places.max_num_batched_tokens,
+        )
     if tokens < seqs:
         yield Finding(
             "BATCH001",

@@ -104,16 +104,22 @@ class Run:
             enforce_eager=request.enforce_eager,
         )
 
+    @property
+    def length_limit(self) -> int:
+        """The longest text that the model takes with this batch, in tokens: an encoder reads it at once."""
+        batch = self.max_num_batched_tokens if self.arch.encoder else None
+        return min(self.arch.max_position, batch or self.arch.max_position)
+
     def at(self, length: int) -> MemoryRequest:
         """The request of an engine that is started with `length`. What is stated stays, and defaults follow
         from it: no more sequences than tokens in a batch. An encoder reads a text at once, so its batch holds
-        the longest, whatever is stated."""
+        the longest."""
         tokens, seqs = self.facts.batch_defaults(
             self.accelerator, length, latent=self.arch.latent is not None
         )
-        tokens = self.max_num_batched_tokens or tokens
         if self.arch.encoder:
             tokens = max(tokens, length)
+        tokens = self.max_num_batched_tokens or tokens
         return MemoryRequest(
             arch=self.arch,
             accelerator=self.accelerator,

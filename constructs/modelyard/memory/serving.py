@@ -123,7 +123,7 @@ def _fit(
 
     limit = arch.max_position
     longest = longest_length(ledger_at, limit, at_once=settings.concurrency)
-    wanted = settings.max_model_len or _default_length(longest, limit)
+    wanted = settings.max_model_len or _default_length(longest, run.length_limit)
     ledger = ledger_at(max(wanted, 1))
     fit, places = Fit(ledger, wanted, longest), Places.in_file(model)
     batch = list(batch_findings(fit, places))

@@ -14,7 +14,7 @@ from modelyard.object_rules import check_objects
 from modelyard.objects.checks.jobs import bench_job, client_programs, smoke_job
 from modelyard.objects.delivery.addons import addons
 from modelyard.objects.delivery.applications import applications
-from modelyard.objects.manifest import Manifest
+from modelyard.objects.manifest import Manifest, file_name
 from modelyard.objects.monitoring.monitors import model_rules, platform_monitoring
 from modelyard.objects.patches import apply_patches
 from modelyard.objects.platform.shared import platform
@@ -193,9 +193,11 @@ def check_usable(folders: Folders) -> None:
                 raise UnusableObject(
                     f"{folder}: {stated['kind'] or 'an object'} {name or ''} has no {', '.join(missing)}"
                 )
-            if (key := f"{stated['kind']} {name}") in seen:
-                raise UnusableObject(f"{folder}: {key} is there twice; use `replace`, or another name")
-            seen.add(key)
+            if (file := file_name(item)) in seen:
+                raise UnusableObject(
+                    f"{folder}: {stated['kind']} {name} is there twice; use `replace`, or another name"
+                )
+            seen.add(file)
 
 
 def _patched(plan: Plan, folders: Folders) -> Folders:

@@ -30,3 +30,8 @@ def manifest(
     }
     stated = {key: value for key, value in metadata.items() if value}
     return {"apiVersion": api_version, "kind": kind, "metadata": stated, **body}
+
+
+def file_name(item: Manifest) -> str:
+    """The object's file in its folder: no two objects of a folder have the same."""
+    return f"{item['kind'].lower()}-{item['metadata']['name']}.yaml"

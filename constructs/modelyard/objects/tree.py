@@ -6,6 +6,7 @@ from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Any
 
+from modelyard.objects.manifest import file_name
 from modelyard.objects.yaml_text import to_yaml
 from modelyard.writing import Rendering, write_tree_files
 
@@ -37,7 +38,7 @@ def tree_contents(folders: Mapping[str, Iterable[dict[str, Any]]]) -> dict[Path,
                 if parent.name not in siblings:
                     siblings.append(parent.name)
         for item in objects:
-            name = _file_name(item)
+            name = file_name(item)
             file = path / name
             if file in content:
                 raise ValueError(f"two objects would be written to {file}")
@@ -52,7 +53,3 @@ def tree_contents(folders: Mapping[str, Iterable[dict[str, Any]]]) -> dict[Path,
             }
         )
     return dict(sorted(content.items()))
-
-
-def _file_name(item: dict[str, Any]) -> str:
-    return f"{item['kind'].lower()}-{item['metadata']['name']}.yaml"

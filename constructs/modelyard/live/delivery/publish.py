@@ -50,9 +50,11 @@ def publish(
     _refuse(seen)
     if not seen.any:
         return seen
-    _hold(account, bucket, tree, take_over=take_over)
+    ours = _hold(account, bucket, tree, take_over=take_over)
     # Again: until the hold was ours, somebody else may have published.
     changes = compare(account.ask, listed(account.ask, bucket), tree)
+    if changes.conflicts and ours:
+        account.ask(_DELETE, Bucket=bucket, Key=HOLD)  # nothing was changed under it
     _refuse(changes)
     # Until the end the list names the former files as well as the new ones: whatever is left over will be
     # known as ours.
@@ -80,7 +82,8 @@ def _upload(account: Account, bucket: str, key: str, content: bytes) -> None:
     account.ask(_PUT, Bucket=bucket, Key=key, Body=content, ContentType=kind)
 
 
-def _hold(account: Account, bucket: str, tree: Mapping[str, bytes], *, take_over: bool) -> None:
+def _hold(account: Account, bucket: str, tree: Mapping[str, bytes], *, take_over: bool) -> bool:
+    """Make Flux wait; whether it did not wait before, so that no publication stopped half-way."""
     tree_id = hashlib.sha256(tree.get(MARKER, b"")).hexdigest()[:16]
     body = f"# modelyard publish of tree {tree_id}: Flux waits until it has ended.\n*\n".encode()
     condition = {} if take_over else {"IfNoneMatch": "*"}
@@ -94,6 +97,8 @@ def _hold(account: Account, bucket: str, tree: Mapping[str, bytes], *, take_over
             raise AnotherPublication(
                 f"{HOLD} is in {bucket} since {held['LastModified']:%Y-%m-%d %H:%M:%S} UTC"
             ) from None
+        return False
+    return not take_over
 
 
 def stale(tree: Path, fresh: Mapping[str, bytes]) -> list[str]:
