@@ -1,8 +1,9 @@
 """What the commands cost: CPU seconds (user and system, children included) and peak memory, the median of
 five runs.
 
-Then what planning costs by the number of models: CPU seconds of `plan` alone, the median of five fresh
-processes, over pools of every accelerator in the catalogue. `bench.py COUNT` is one such run.
+Then the same of a project of a thousand files, and what planning alone costs by the number of models: CPU
+seconds of `plan`, the median of five fresh processes, over pools of every accelerator in the catalogue.
+`bench.py COUNT` is one such run.
 """
 
 from __future__ import annotations
@@ -12,6 +13,7 @@ import random
 import statistics
 import subprocess
 import sys
+import tempfile
 import time
 from collections.abc import Iterator
 from pathlib import Path
@@ -23,6 +25,7 @@ from modelyard.planning import plan
 from modelyard.spec import Catalogue, Environment, Model
 
 COMMANDS = (
+    "modelyard --version",
     "modelyard catalog --output json",
     "modelyard validate --env prod",
     "modelyard plan --env prod",
@@ -45,6 +48,36 @@ def measure(command: str) -> tuple[float, float]:
     if code := os.waitstatus_to_exitcode(status):
         sys.exit(f"{command} ended with {code}")
     return usage.ru_utime + usage.ru_stime, usage.ru_maxrss / 1024
+
+
+def thousand_files() -> None:
+    """A project of a thousand model files of three lines: planned, rendered, and rendered again after one of
+    them changed."""
+    with tempfile.TemporaryDirectory() as place:
+        folder = Path(place)
+        for name in ("models", "environments"):
+            (folder / name).mkdir()
+        (folder / "environments/bench.yaml").write_text(
+            f'account: "123456789012"\nregion: {REGION}\navailabilityZones: [{REGION}a, {REGION}b]\n'
+            "pools:\n  g6e: {accelerator: l40s, limit: 1000000}\n",
+            encoding="utf-8",
+        )
+        lines = "model: hf://Qwen/Qwen3-8B\naccelerator: l40s\nreplicas: {min: 2, max: 4}\n"
+        for number in range(1000):
+            (folder / f"models/model-{number:04}.yaml").write_text(lines, encoding="utf-8")
+        at = f"--env bench --models {folder}/models --environments {folder}/environments"
+        plans = [measure(f"modelyard plan {at}")[0] for _ in range(RUNS)]
+        render = f"modelyard render {at} --out {folder}/dist"
+        first = measure(render)[0]
+        again = []
+        for replicas in range(3, 3 + RUNS):
+            changed = lines.replace("min: 2, max: 4", f"min: {replicas}, max: 9")
+            (folder / "models/model-0500.yaml").write_text(changed, encoding="utf-8")
+            again.append(measure(render)[0])
+    second = statistics.median(again)
+    print(f"\n{'CPU s':>6}  a thousand model files of three lines")
+    print(f"{statistics.median(plans):6.2f}  plan\n{first:6.2f}  render")
+    print(f"{second:6.2f}  render after one changed: {second / first:.2f} of the first")
 
 
 def whole_catalogue() -> Environment:
@@ -108,6 +141,7 @@ def main() -> None:
         runs = [measure(command) for _ in range(RUNS)]
         seconds, memory = (statistics.median(values) for values in zip(*runs, strict=True))
         print(f"{seconds:6.2f} {memory:5.0f}  {command}")
+    thousand_files()
     print(f"\n{'CPU s':>6} {'models':>6} {'run':>5}  plan, {len(whole_catalogue().pools)} pools")
     found = {}
     for count in SIZES:
