@@ -22,9 +22,9 @@ from importlib.util import find_spec
 from pathlib import Path
 from types import MappingProxyType
 
+from modelyard.names import KUSTOMIZATION
 from modelyard.objects.composition import environment_objects
 from modelyard.objects.rendering import render
-from modelyard.objects.tree import KUSTOMIZATION
 from modelyard.objects.yaml_text import to_yaml
 from modelyard.planning import Plan, plan
 from modelyard.spec import Catalogue, Environment, Model

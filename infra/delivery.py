@@ -16,8 +16,10 @@ from modelyard.aws.argo_cd import ManagedArgoCd
 from modelyard.aws.check_reports import CheckReports
 from modelyard.aws.delivery import Delivery
 from modelyard.aws.flux import Flux
-from modelyard.planning.identity import (
+from modelyard.names import (
+    ACCESS_POINT_ID,
     CHECKS_ACCOUNT,
+    FILE_SYSTEM_ID,
     METRICS_VARIABLE,
     REPORTS_VARIABLE,
     cache_variable,
@@ -107,7 +109,7 @@ class DeliveryStack(EnvironmentStack):
     def _substitutions(self) -> dict[str, str]:
         cache = self.settings.cache
         if cache.file_system_id and cache.access_point_id:
-            values = {"file-system-id": cache.file_system_id, "access-point-id": cache.access_point_id}
+            values = {FILE_SYSTEM_ID: cache.file_system_id, ACCESS_POINT_ID: cache.access_point_id}
         else:
             values = {key: self.read(ModelCacheStack, key) for key in HANDED_OVER[cache.file_system]}
         return {cache_variable(cache.file_system, key): value for key, value in values.items()}

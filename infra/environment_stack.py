@@ -10,7 +10,7 @@ from aws_cdk import aws_ssm as ssm
 from constructs import Construct
 
 from modelyard.aws.exact_actions import use_exact_actions
-from modelyard.planning.identity import ENVIRONMENT_TAG, parameter_name, stack_name
+from modelyard.names import ENVIRONMENT_TAG, parameter_name, stack_name
 from modelyard.spec import Environment
 
 

@@ -6,7 +6,7 @@ from constructs import Construct
 
 from infra.environment_stack import EnvironmentStack
 from modelyard.aws.managed_metrics import ManagedMetrics
-from modelyard.planning.identity import METRICS_ACCOUNT
+from modelyard.names import METRICS_ACCOUNT
 from modelyard.spec import Environment
 
 

@@ -18,19 +18,19 @@ from modelyard.aws.model_cache import EfsCache
 from modelyard.aws.private_bucket import PrivateBucket
 from modelyard.aws.s3_files_cache import S3FilesCache
 from modelyard.aws.weights_reader import WeightsReader
-from modelyard.planning.identity import WEIGHTS_READER
+from modelyard.names import ACCESS_POINT_ID, DNS_NAME, FILE_SYSTEM_ID, MODEL_CACHE, MOUNT_NAME, WEIGHTS_READER
 from modelyard.spec import Environment
 
 HANDED_OVER: Final[Mapping[str, tuple[str, ...]]] = {
-    "efs": ("file-system-id", "access-point-id"),
-    "s3-files": ("file-system-id", "access-point-id"),
-    "lustre": ("file-system-id", "dns-name", "mount-name"),
+    "efs": (FILE_SYSTEM_ID, ACCESS_POINT_ID),
+    "s3-files": (FILE_SYSTEM_ID, ACCESS_POINT_ID),
+    "lustre": (FILE_SYSTEM_ID, DNS_NAME, MOUNT_NAME),
 }
 """What the rendered tree needs to know of the file system, by its kind."""
 
 
 class ModelCacheStack(EnvironmentStack):
-    concern = "model-cache"
+    concern = MODEL_CACHE
 
     def __init__(self, scope: Construct, construct_id: str, *, settings: Environment) -> None:
         super().__init__(
@@ -86,8 +86,8 @@ class ModelCacheStack(EnvironmentStack):
                 removal_policy=self.removal_policy,
             )
             return {
-                "file-system-id": files.file_system.attr_file_system_id,
-                "access-point-id": files.access_point.attr_access_point_id,
+                FILE_SYSTEM_ID: files.file_system.attr_file_system_id,
+                ACCESS_POINT_ID: files.access_point.attr_access_point_id,
             }
         if cache.file_system == "lustre":
             return self._lustre(vpc, clients)
@@ -101,8 +101,8 @@ class ModelCacheStack(EnvironmentStack):
             removal_policy=self.removal_policy,
         )
         return {
-            "file-system-id": shared.file_system.file_system_id,
-            "access-point-id": shared.access_point.access_point_id,
+            FILE_SYSTEM_ID: shared.file_system.file_system_id,
+            ACCESS_POINT_ID: shared.access_point.access_point_id,
         }
 
     def _lustre(self, vpc: ec2.IVpc, clients: ec2.ISecurityGroup) -> dict[str, str]:
@@ -126,7 +126,7 @@ class ModelCacheStack(EnvironmentStack):
         # The cluster's group is EKS' own: it admits everything out, and answers come back without a rule.
         Annotations.of(self).acknowledge_warning("@aws-cdk/aws-ec2:ipv4IgnoreEgressRule")
         return {
-            "file-system-id": lustre.file_system.file_system_id,
-            "dns-name": lustre.file_system.dns_name,
-            "mount-name": lustre.file_system.mount_name,
+            FILE_SYSTEM_ID: lustre.file_system.file_system_id,
+            DNS_NAME: lustre.file_system.dns_name,
+            MOUNT_NAME: lustre.file_system.mount_name,
         }

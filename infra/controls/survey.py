@@ -18,6 +18,7 @@ from infra.controls.violation import Violation
 from infra.github import GitHubStack
 from infra.pipeline import PipelineStack
 from infra.platform import add_platform
+from modelyard.names import KUSTOMIZATION
 from modelyard.spec import Environment, Pipeline, load_environment, load_pipeline
 from modelyard.spec.folders import environment_files
 
@@ -170,5 +171,5 @@ def _some_tree(folder: Path) -> Path:
     template."""
     tree = folder / "tree"
     tree.mkdir(parents=True)
-    (tree / "kustomization.yaml").write_text("resources: []\n", encoding="utf-8")
+    (tree / KUSTOMIZATION).write_text("resources: []\n", encoding="utf-8")
     return tree

@@ -11,6 +11,7 @@ from aws_cdk import aws_iam as iam
 from constructs import Construct
 
 from modelyard.aws.pod_identity import PodIdentityRole
+from modelyard.names import EFS_DRIVER, FSX_DRIVER, METRICS_SERVER
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -55,7 +56,7 @@ class ClusterAddons:
         drivers = [
             self._driver(
                 "EfsDriver",
-                "aws-efs-csi-driver",
+                EFS_DRIVER,
                 "service-role/AmazonEFSCSIDriverPolicy",
                 ["efs-csi-controller-sa"],
             )
@@ -63,8 +64,8 @@ class ClusterAddons:
         if lustre:
             # Mounting takes no permission; the controller's are for making file systems, which CloudFormation
             # does.
-            drivers.append(self._addon("FsxDriver", "aws-fsx-csi-driver"))
-        return [*drivers, self._addon("MetricsServer", "metrics-server")]
+            drivers.append(self._addon("FsxDriver", FSX_DRIVER))
+        return [*drivers, self._addon("MetricsServer", METRICS_SERVER)]
 
     def _driver(
         self,

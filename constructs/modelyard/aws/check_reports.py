@@ -9,7 +9,7 @@ from constructs import Construct
 
 from modelyard.aws.pod_identity import PodIdentityRole
 from modelyard.aws.private_bucket import PrivateBucket
-from modelyard.planning.identity import CHECKS_ACCOUNT
+from modelyard.names import CHECKS_ACCOUNT
 
 
 class CheckReports(Construct):

@@ -18,7 +18,7 @@ from modelyard.aws.audit_log import AuditLog
 from modelyard.aws.encryption_key import EncryptionKey
 from modelyard.aws.karpenter_permissions import TAGGED_AT_LAUNCH
 from modelyard.aws.system_nodes import SystemNodeGroup
-from modelyard.planning.identity import AUTO_MODE_POOLS
+from modelyard.names import AUTO_MODE_POOLS
 from modelyard.releases import addon_version
 
 _AUTO_MODE_NODE_POLICIES: Final = (

@@ -15,9 +15,9 @@ from aws_cdk.lambda_layer_kubectl_v36 import KubectlV36Layer
 from constructs import Construct
 
 from modelyard.aws.pod_identity import PodIdentityRole
+from modelyard.names import FLUX_NAMESPACE
 from modelyard.releases import chart
 
-NAMESPACE: Final = "flux-system"
 _SOURCE: Final = "modelyard"
 
 # A model of hundreds of gigabytes is downloaded, copied and compiled before it is healthy.
@@ -84,7 +84,7 @@ class Flux(Construct):
             iam.PolicyStatement(actions=["s3:GetObject"], resources=[bucket.arn_for_objects("*")])
         )
         association = self.source_role.associate(
-            cluster_name=cluster_name, namespace=NAMESPACE, service_account="source-controller"
+            cluster_name=cluster_name, namespace=FLUX_NAMESPACE, service_account="source-controller"
         )
 
         # An imported cluster ignores `kubectl_provider_options`: one import makes the provider, another uses
@@ -127,7 +127,7 @@ class Flux(Construct):
             repository=f"{release.repository}/{release.name}",
             chart=release.name,
             version=release.version,
-            namespace=NAMESPACE,
+            namespace=FLUX_NAMESPACE,
             create_namespace=True,
             wait=True,
             timeout=Duration.minutes(10),  # the function behind it has fifteen
@@ -221,7 +221,7 @@ def _bucket(bucket_name: str, region: str) -> dict[str, Any]:
     return {
         "apiVersion": "source.toolkit.fluxcd.io/v1",
         "kind": "Bucket",
-        "metadata": {"name": _SOURCE, "namespace": NAMESPACE, "annotations": dict(_AFTER_CRDS)},
+        "metadata": {"name": _SOURCE, "namespace": FLUX_NAMESPACE, "annotations": dict(_AFTER_CRDS)},
         "spec": {
             "provider": "aws",
             "bucketName": bucket_name,
@@ -254,6 +254,6 @@ def _kustomization(
     return {
         "apiVersion": "kustomize.toolkit.fluxcd.io/v1",
         "kind": "Kustomization",
-        "metadata": {"name": name, "namespace": NAMESPACE, "annotations": dict(_AFTER_CRDS)},
+        "metadata": {"name": name, "namespace": FLUX_NAMESPACE, "annotations": dict(_AFTER_CRDS)},
         "spec": spec,
     }

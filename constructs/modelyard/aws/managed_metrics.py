@@ -11,7 +11,7 @@ from constructs import Construct
 from modelyard.aws.audit_log import AuditLog
 from modelyard.aws.encryption_key import EncryptionKey
 from modelyard.aws.pod_identity import PodIdentityRole
-from modelyard.planning.identity import METRICS_ACCOUNT
+from modelyard.names import METRICS_ACCOUNT
 
 
 class ManagedMetrics(Construct):

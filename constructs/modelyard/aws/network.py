@@ -11,7 +11,7 @@ from aws_cdk import aws_ec2 as ec2
 from constructs import Construct
 
 from modelyard.aws.audit_log import AuditLog
-from modelyard.planning.identity import POD_SUBNETS_TAG
+from modelyard.names import DISCOVERY_TAG, POD_SUBNETS_TAG
 
 MOST_ZONES: Final = 3
 
@@ -98,7 +98,7 @@ class InferenceNetwork(Construct):
         )
         """The VPC; nodes live in its `private_subnets`."""
         for subnet in self.vpc.private_subnets:
-            Tags.of(subnet).add("karpenter.sh/discovery", cluster_name)
+            Tags.of(subnet).add(DISCOVERY_TAG, cluster_name)
             Tags.of(subnet).add("kubernetes.io/role/internal-elb", "1")
         for subnet in self.vpc.public_subnets:
             Tags.of(subnet).add("kubernetes.io/role/elb", "1")

@@ -12,6 +12,7 @@ from constructs import Construct
 
 from modelyard.aws.encryption_key import EncryptionKey
 from modelyard.aws.pod_identity import PodIdentityRole
+from modelyard.names import EXTERNAL_SECRETS
 
 
 class ModelSecrets(Construct):
@@ -36,8 +37,8 @@ class ModelSecrets(Construct):
         *,
         cluster_name: str,
         names: Iterable[str],
-        namespace: str = "external-secrets",
-        service_account: str = "external-secrets",
+        namespace: str = EXTERNAL_SECRETS,
+        service_account: str = EXTERNAL_SECRETS,
         removal_policy: RemovalPolicy = RemovalPolicy.RETAIN,
     ) -> None:
         super().__init__(scope, construct_id)

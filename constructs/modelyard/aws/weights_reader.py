@@ -9,7 +9,7 @@ from aws_cdk import aws_s3 as s3
 from constructs import Construct
 
 from modelyard.aws.pod_identity import PodIdentityRole
-from modelyard.planning.identity import WEIGHTS_READER
+from modelyard.names import WEIGHTS_READER
 
 
 class WeightsReader(Construct):

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from modelyard.live.api.answers import Refusal
 from modelyard.live.api.aws import Ask, Operation
-from modelyard.planning.identity import parameter_name
+from modelyard.names import parameter_name
 
 GET_PARAMETER = Operation("ssm", "GetParameter")
 

@@ -7,12 +7,12 @@ from dataclasses import dataclass
 from typing import Any
 
 from modelyard.live.api.aws import Ask, Operation
-from modelyard.planning.identity import ENVIRONMENT_TAG, stack_name
+from modelyard.names import ENVIRONMENT_TAG, MODEL_CACHE, stack_name
 
 _DESCRIBE = Operation("cloudformation", "DescribeStacks")
 _TEMPLATE = Operation("cloudformation", "GetTemplate")
 
-ORDER = ("delivery", "cost", "metrics", "secrets", "model-cache", "karpenter", "cluster", "network")
+ORDER = ("delivery", "cost", "metrics", "secrets", MODEL_CACHE, "karpenter", "cluster", "network")
 """Concerns, consumers before what they use."""
 
 

@@ -6,9 +6,10 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from modelyard.findings import Finding
+from modelyard.names import MODEL_LABEL
 from modelyard.object_rules.broken import broken
 from modelyard.object_rules.index import Labelled, labels_of
-from modelyard.object_rules.pods import INSTANCE, MODEL, Manifest, at, named, runs_engine
+from modelyard.object_rules.pods import INSTANCE, Manifest, at, named, runs_engine
 
 _LEVELS = ("enforce", "audit", "warn")
 _MODEL_LABEL = "__meta_kubernetes_service_label_app_kubernetes_io_instance"
@@ -32,7 +33,7 @@ def network_findings(items: list[Manifest]) -> Iterator[Finding]:
     for item in items:
         if item["kind"] == "Service" and at(item, "spec.type") not in (None, "ClusterIP"):
             yield broken(item, f"is a {item['spec']['type']}", "keep type ClusterIP, and use a gateway")
-        if item["kind"] == "ServiceMonitor" and MODEL in labels_of(item):
+        if item["kind"] == "ServiceMonitor" and MODEL_LABEL in labels_of(item):
             yield from _monitor_findings(item)
     yield from _enforcement_findings(items)
     yield from _namespace_findings(items, {named(server)[0] for server in servers})

@@ -6,6 +6,7 @@ from collections.abc import Iterator
 from math import inf
 
 from modelyard.findings import Finding
+from modelyard.names import DO_NOT_DISRUPT, NODE_POOL_LABEL
 from modelyard.object_rules.broken import broken
 from modelyard.object_rules.index import reference, scaled
 from modelyard.object_rules.pods import (
@@ -18,8 +19,6 @@ from modelyard.object_rules.pods import (
     runs_engine,
 )
 
-_POOL = "karpenter.sh/nodepool"
-_SETTLED = "karpenter.sh/do-not-disrupt"
 _CLASSES = ("EC2NodeClass", "NodeClass")  # of Karpenter, and of EKS Auto Mode
 _LONGEST_LIFE = 21 * 24  # hours of a node in EKS Auto Mode (EKS user guide, automode)
 _ACCELERATORS = ("nvidia.com/gpu", "aws.amazon.com/neuron")
@@ -32,10 +31,10 @@ def node_findings(items: list[Manifest]) -> Iterator[Finding]:
     used, settled = set(), set()
     for workload in filter(runs_engine, items):
         for template in pod_templates(workload):
-            wanted = (template["spec"].get("nodeSelector") or {}).get(_POOL)
+            wanted = (template["spec"].get("nodeSelector") or {}).get(NODE_POOL_LABEL)
             if wanted:
                 used.add(wanted)
-                if (at(template, "metadata.annotations") or {}).get(_SETTLED) == "true":
+                if (at(template, "metadata.annotations") or {}).get(DO_NOT_DISRUPT) == "true":
                     settled.add(wanted)
             yield from _place_findings(workload, template["spec"], pools)
     for name, pool in pools.items():
@@ -57,11 +56,11 @@ def node_findings(items: list[Manifest]) -> Iterator[Finding]:
 
 
 def _place_findings(workload: Manifest, spec: Manifest, pools: dict[str, Manifest]) -> Iterator[Finding]:
-    wanted = (spec.get("nodeSelector") or {}).get(_POOL)
+    wanted = (spec.get("nodeSelector") or {}).get(NODE_POOL_LABEL)
     asked = at(spec["containers"][0], "resources.limits") or {}
     if wanted is None:
         if any(name in asked for name in _ACCELERATORS):
-            yield broken(workload, "selects no pool", f"keep nodeSelector {_POOL}")
+            yield broken(workload, "selects no pool", f"keep nodeSelector {NODE_POOL_LABEL}")
         return
     if wanted not in pools:
         yield broken(workload, f"selects pool {wanted}, which nobody renders", "keep its NodePool")

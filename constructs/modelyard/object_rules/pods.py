@@ -22,7 +22,6 @@ FIRST_OF_A_GROUP = {"leaderworkerset.sigs.k8s.io/worker-index": "0"}
 """Label that it puts on the pods that answer requests, one a group."""
 
 NAME, INSTANCE = "app.kubernetes.io/name", "app.kubernetes.io/instance"
-MODEL, TEAM = "modelyard.dev/model", "modelyard.dev/team"
 
 
 def at(item: Mapping[str, Any], path: str) -> Any:

@@ -7,6 +7,7 @@ from operator import mul
 from typing import Any
 
 from modelyard.hardware import instance_types
+from modelyard.names import NODE_POOL_LABEL
 from modelyard.object_rules.pods import at, mount_of, volume_of
 from modelyard.object_rules.quantities import quantity
 from modelyard.object_rules.service_points import access, autoscaling, cache, compile_cache, drain, metrics
@@ -86,7 +87,7 @@ def instance(subject: RenderedModel) -> Reading:
 
 
 def _pool(subject: RenderedModel) -> str:
-    return str((subject.pod.get("nodeSelector") or {}).get("karpenter.sh/nodepool"))
+    return str((subject.pod.get("nodeSelector") or {}).get(NODE_POOL_LABEL))
 
 
 def _instance_types(spec: dict[str, Any]) -> list[str]:

@@ -10,6 +10,7 @@ from typing import Any, Protocol
 
 from modelyard.failure import Failure
 from modelyard.findings import Finding
+from modelyard.names import CHECKS_FOLDER
 from modelyard.object_rules import check_objects
 from modelyard.objects.checks.jobs import bench_job, client_programs, smoke_job
 from modelyard.objects.delivery.addons import addons
@@ -36,7 +37,7 @@ WEIGHTS = "models/_weights"
 LITELLM = "models/_litellm"
 """Folder of the proxy in front of all models."""
 
-PROGRAMS = "checks/_programs"
+PROGRAMS = f"{CHECKS_FOLDER}/_programs"
 """Folder of what the jobs of all models run."""
 
 Folders = dict[str, list[Manifest]]
@@ -132,8 +133,8 @@ def default_objects(plan: Plan) -> Folders:
     for name, members in by_model(plan):
         folders[f"models/{name}"] = [item for each in members for item in model_objects(each, environment)]
         if jobs := [*_checks(members, environment)]:
-            folders[f"checks/{name}"] = jobs
-    if any(folder.startswith("checks/") for folder in folders):
+            folders[f"{CHECKS_FOLDER}/{name}"] = jobs
+    if any(folder.startswith(f"{CHECKS_FOLDER}/") for folder in folders):
         folders[PROGRAMS] = [*client_programs(environment)]
     return folders
 

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
+from modelyard.names import MODEL_LABEL, TEAM_LABEL
 from modelyard.object_rules.pods import FIRST_OF_A_GROUP
 from modelyard.planning import ModelPlan
 
 PART_OF = "modelyard"
 _VENDOR = "modelyard.dev"
-TEAM = f"{_VENDOR}/team"
 ROLE = "llm-d.ai/role"
 """Label by which the endpoint picker tells prefill and decode replicas apart."""
 
@@ -32,7 +32,7 @@ def answering_labels(plan: ModelPlan) -> dict[str, str]:
 
 def pool_labels(model: str) -> dict[str, str]:
     """Labels that prefill and decode replicas of a model have in common."""
-    return {f"{_VENDOR}/model": model, f"{_VENDOR}/pool-member": "true"}
+    return {MODEL_LABEL: model, f"{_VENDOR}/pool-member": "true"}
 
 
 def model_labels(plan: ModelPlan, environment: str, *, component: str = "server") -> dict[str, str]:
@@ -45,13 +45,13 @@ def model_labels(plan: ModelPlan, environment: str, *, component: str = "server"
         "app.kubernetes.io/part-of": PART_OF,
         "app.kubernetes.io/managed-by": PART_OF,
         "app.kubernetes.io/version": plan.serving.release.version,
-        f"{_VENDOR}/model": plan.model.name,
+        MODEL_LABEL: plan.model.name,
         f"{_VENDOR}/env": environment,
     }
     if component != "server":
         labels["app.kubernetes.io/name"] = component
     if owner := plan.model.owner:
-        labels[TEAM] = owner.team
+        labels[TEAM_LABEL] = owner.team
         if owner.cost_center:
             labels[f"{_VENDOR}/cost-center"] = owner.cost_center
     return labels

@@ -6,11 +6,10 @@ from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Any
 
+from modelyard.names import KUSTOMIZATION
 from modelyard.objects.manifest import file_name
 from modelyard.objects.yaml_text import to_yaml
 from modelyard.writing import Rendering, write_tree_files
-
-KUSTOMIZATION = "kustomization.yaml"
 
 
 def write_tree(

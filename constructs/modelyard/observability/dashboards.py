@@ -4,6 +4,7 @@ alerts."""
 from __future__ import annotations
 
 from modelyard.hardware import accelerator_of, platform_facts
+from modelyard.names import MODEL_CACHE
 from modelyard.observability.alerts import KV_CACHE_FULL
 from modelyard.observability.model_dashboard import model_dashboard
 from modelyard.observability.panels import Panel, PanelRow, Variable, dashboard_json
@@ -86,7 +87,7 @@ def fleet(plan: Plan) -> str:
 def pools(plan: Plan) -> str:
     """Nodes: what each pool holds of what it may, launches, the devices, the cache."""
     environment, of = plan.environment, 'nodepool=~"$nodepool"'
-    claim = f'namespace="{environment.namespace}", persistentvolumeclaim="model-cache"'
+    claim = f'namespace="{environment.namespace}", persistentvolumeclaim="{MODEL_CACHE}"'
     pending = f'sum(kube_pod_status_phase{{namespace="{environment.namespace}", phase="Pending"}})'
     capacity = (
         Panel(

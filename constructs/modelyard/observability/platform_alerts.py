@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from modelyard.hardware import accelerator_of
+from modelyard.names import MODEL_CACHE
 from modelyard.observability.rule import Alert, RuleGroup
 from modelyard.planning import Plan
 
@@ -15,7 +16,7 @@ too."""
 CERTIFICATE_DAYS = 21
 """Days that are left to renew by hand when renewal does not work; cert-manager starts at thirty."""
 
-_CLAIM = "model-cache"
+_CLAIM = MODEL_CACHE
 # Errors of the program, not of the device (NVIDIA's XID catalogue): faults in a kernel, memory faults that
 # name an address, a stopped channel. The engine's own alerts show what comes of them.
 _APPLICATION_XIDS = ("13", "31", "43", "45")

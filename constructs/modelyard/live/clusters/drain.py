@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from typing import Any, Final, Literal
 
 from modelyard.live.api.kubernetes import Item, Kind, LiveCluster, named
-from modelyard.planning.identity import AUTO_MODE_POOLS
+from modelyard.names import AUTO_MODE_POOLS, NODE_POOL_LABEL
 from modelyard.spec import Environment
 
 KUSTOMIZATION: Final = Kind("kustomize.toolkit.fluxcd.io", "v1", "Kustomization", "kustomizations")
@@ -84,7 +84,7 @@ def steps(environment: Environment) -> tuple[DrainStep, ...]:
     auto = environment.cluster.auto_mode
 
     def built_in(item: Item) -> bool:
-        pool = item.labels.get("karpenter.sh/nodepool") if item.kind == NODE_CLAIM else item.name
+        pool = item.labels.get(NODE_POOL_LABEL) if item.kind == NODE_CLAIM else item.name
         return auto and pool in AUTO_MODE_POOLS
 
     return (

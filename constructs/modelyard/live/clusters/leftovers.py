@@ -8,6 +8,7 @@ from enum import StrEnum
 from typing import Any
 
 from modelyard.live.api.aws import Account, Operation
+from modelyard.names import NODE_POOL_LABEL
 
 _STACK = "aws:cloudformation:stack-id"
 _BALANCER_TAGS = 20  # resources that DescribeTags takes at a time
@@ -125,7 +126,7 @@ def _classic_balancers(account: Account, cluster: str) -> Iterator[_Found]:
 def _instances(account: Account, cluster: str) -> Iterator[_Found]:
     alive = {"Name": "instance-state-name", "Values": ["pending", "running", "stopping", "stopped"]}
     # Nodes of a managed node group are the group's: only what Karpenter launched has its tag.
-    launched = {"Name": "tag-key", "Values": ["karpenter.sh/nodepool"]}
+    launched = {"Name": "tag-key", "Values": [NODE_POOL_LABEL]}
     filters = [_owned(cluster), launched, alive]
     for reservation in account.ask(Operation("ec2", "DescribeInstances"), Filters=filters)["Reservations"]:
         for each in reservation["Instances"]:

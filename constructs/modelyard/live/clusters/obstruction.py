@@ -20,6 +20,7 @@ from modelyard.live.clusters.drain import (
     SCALED_OBJECT,
     SERVICE,
 )
+from modelyard.names import DO_NOT_DISRUPT
 
 _ADVICE = {
     KUSTOMIZATION: "something sets `suspend` back: stop what applies it",
@@ -34,7 +35,6 @@ _ADVICE = {
     AUTO_NODE_CLASS: "a NodeClaim still uses it",
     HELM_RELEASE: "helm-controller uninstalls it; its conditions say what fails: kubectl -n flux-system describe it",
 }
-_DO_NOT_DISRUPT = "karpenter.sh/do-not-disrupt"
 
 
 def reasons(cluster: LiveCluster, item: Item) -> Iterator[str]:
@@ -56,8 +56,8 @@ def _of_node(cluster: LiveCluster, claim: Item) -> Iterator[str]:
         pods = []
         yield f"its pods: {why}"
     for pod in pods:
-        if pod.annotations.get(_DO_NOT_DISRUPT) == "true":
-            yield f"{pod} has {_DO_NOT_DISRUPT}: Karpenter waits for it; delete it, or let it end"
+        if pod.annotations.get(DO_NOT_DISRUPT) == "true":
+            yield f"{pod} has {DO_NOT_DISRUPT}: Karpenter waits for it; delete it, or let it end"
     if not claim.deleting:
         yield "nothing has deleted it: kubectl delete nodeclaim it, and run this again"
     elif claim.finalizers:

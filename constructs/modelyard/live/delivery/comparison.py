@@ -11,13 +11,12 @@ from typing import Final
 from modelyard.live.api.aws import Ask
 from modelyard.live.buckets import content, objects
 from modelyard.live.parameters import handed_over
+from modelyard.names import KUSTOMIZATION
 from modelyard.writing import MARKER, NOTHING, Ownership
 
 HOLD: Final = ".sourceignore"
 """A key in the bucket that Flux' source-controller reads before all others (its documentation of Buckets,
 "Excluding files"): as long as a publication lasts, it ignores everything."""
-
-_INDEX = "kustomization.yaml"
 
 
 @dataclass(frozen=True)
@@ -58,7 +57,7 @@ class Changes:
         return tuple(
             sorted(
                 (*self.missing, *self.differing),
-                key=lambda key: (Path(key).name == _INDEX, -key.count("/"), key),
+                key=lambda key: (Path(key).name == KUSTOMIZATION, -key.count("/"), key),
             )
         )
 

@@ -14,7 +14,7 @@ from modelyard.live.eks import addon_names, described_addon, described_cluster, 
 from modelyard.live.parameters import handed_over
 from modelyard.live.stacks import DeployedStack, environment_stacks
 from modelyard.live.verification.reports import JobOutcome, answering, check_jobs, job_outcome, job_reports
-from modelyard.planning.identity import stack_name
+from modelyard.names import stack_name
 from modelyard.spec import Environment
 from modelyard.writing import tree_files
 

@@ -12,6 +12,7 @@ from typing import Any, Final, Literal
 from modelyard.findings import Finding
 from modelyard.live.api.aws import Ask, Operation
 from modelyard.live.buckets import content, objects
+from modelyard.names import CHECKS_FOLDER, MODEL_LABEL
 from modelyard.reading import NotJson, parse_json
 from modelyard.spec.yaml_source import parse_yaml
 from modelyard.writing import tree_files
@@ -64,7 +65,7 @@ def check_jobs(tree: Path) -> list[CheckJob]:
     return [
         _check_job(tree / file, file, content)
         for file, content in tree_files(tree).items()
-        if file.startswith("checks/") and PurePosixPath(file).match("job-*.yaml")
+        if file.startswith(f"{CHECKS_FOLDER}/") and PurePosixPath(file).match("job-*.yaml")
     ]
 
 
@@ -76,7 +77,7 @@ def _check_job(path: Path, file: str, content: bytes) -> CheckJob:
     try:
         metadata = job["metadata"]
         model, name, namespace = (
-            metadata["labels"]["modelyard.dev/model"],
+            metadata["labels"][MODEL_LABEL],
             metadata["name"],
             metadata["namespace"],
         )
@@ -101,7 +102,7 @@ def job_reports(
         there[item["Key"].partition("/")[0]].append((item["Key"], item["LastModified"]))
     gone: dict[str, datetime] = {}
     if there and delivery:  # who goes back to an earlier state gets a job of the same name, which asks again
-        for marker in ask(_VERSIONS, Bucket=delivery, Prefix="checks/").get("DeleteMarkers", []):
+        for marker in ask(_VERSIONS, Bucket=delivery, Prefix=f"{CHECKS_FOLDER}/").get("DeleteMarkers", []):
             last = gone.get(marker["Key"], marker["LastModified"])
             gone[marker["Key"]] = max(last, marker["LastModified"])
     return {

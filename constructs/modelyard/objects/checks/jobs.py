@@ -17,6 +17,7 @@ from modelyard.endpoint_tests.bench import CONCURRENCY, settings_json
 from modelyard.endpoint_tests.load import RequestedLoad
 from modelyard.endpoint_tests.promises import bounds, expectations
 from modelyard.memory import throughput as planned
+from modelyard.names import CHECKS_ACCOUNT, REPORTS_VARIABLE
 from modelyard.objects.labels import model_annotations, model_labels, platform_labels
 from modelyard.objects.manifest import Manifest, manifest
 from modelyard.objects.network import ENDPOINT_CHECK
@@ -26,7 +27,7 @@ from modelyard.objects.pods.images import PYTHON
 from modelyard.objects.pods.parts import Container, Pod, config_map, empty_dir, mount, variables
 from modelyard.objects.serving.pod import server_pod
 from modelyard.planning import OURS, ModelPlan
-from modelyard.planning.identity import CHECKS_ACCOUNT, REPORTS_VARIABLE, service_account
+from modelyard.planning.identity import service_account
 from modelyard.spec import Environment
 
 MOUNT_PATH: Final = "/checks"

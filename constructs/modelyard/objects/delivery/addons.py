@@ -7,6 +7,7 @@ from typing import Any, Literal
 
 from modelyard.engines import metrics_of_exporter
 from modelyard.hardware import Prices, accelerator_of
+from modelyard.names import EXTERNAL_SECRETS, METRICS_ACCOUNT, METRICS_VARIABLE, NODE_POOL_LABEL
 from modelyard.objects.delivery.argocd import argo_server
 from modelyard.objects.delivery.git_addon import git_addon
 from modelyard.objects.delivery.helm_addon import helm_addon
@@ -15,7 +16,6 @@ from modelyard.objects.manifest import Manifest, manifest
 from modelyard.objects.monitoring.monitors import DCGM_NAMESPACE
 from modelyard.objects.platform.accelerator_pool import stated_prices
 from modelyard.planning import Plan
-from modelyard.planning.identity import METRICS_ACCOUNT, METRICS_VARIABLE
 from modelyard.releases import chart, definitions
 from modelyard.spec import Environment
 
@@ -28,12 +28,12 @@ def addons(plan: Plan) -> Iterator[Manifest]:
         yield from _karpenter(environment, plan.prices)
         yield from _device_plugins(environment)
     if environment.secrets:
-        yield _namespace("external-secrets", "restricted")
+        yield _namespace(EXTERNAL_SECRETS, "restricted")
         yield from _addon(
             environment,
-            "external-secrets",
-            namespace="external-secrets",
-            values={"serviceAccount": {"name": "external-secrets"}},
+            EXTERNAL_SECRETS,
+            namespace=EXTERNAL_SECRETS,
+            values={"serviceAccount": {"name": EXTERNAL_SECRETS}},
         )
     if environment.monitoring.enabled and environment.monitoring.install:
         yield from _prometheus(environment)
@@ -239,7 +239,7 @@ def _engine(environment: Environment) -> Literal["flux", "argocd"]:
 
 
 def _on_pools(names: list[str]) -> dict[str, Any]:
-    expression = {"key": "karpenter.sh/nodepool", "operator": "In", "values": sorted(names)}
+    expression = {"key": NODE_POOL_LABEL, "operator": "In", "values": sorted(names)}
     terms = {"nodeSelectorTerms": [{"matchExpressions": [expression]}]}
     return {"nodeAffinity": {"requiredDuringSchedulingIgnoredDuringExecution": terms}}
 

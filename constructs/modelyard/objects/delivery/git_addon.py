@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Literal
 
+from modelyard.names import FLUX_NAMESPACE
 from modelyard.objects.delivery.argocd import IN_CLUSTER, argo_application
-from modelyard.objects.delivery.helm_addon import FLUX_NAMESPACE
 from modelyard.objects.labels import platform_labels
 from modelyard.objects.manifest import Manifest, manifest
 

@@ -5,11 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, Literal
 
+from modelyard.names import FLUX_NAMESPACE
 from modelyard.objects.delivery.argocd import IN_CLUSTER, argo_application
 from modelyard.objects.labels import platform_labels
 from modelyard.objects.manifest import Manifest, manifest
-
-FLUX_NAMESPACE = "flux-system"
 
 
 def helm_addon(

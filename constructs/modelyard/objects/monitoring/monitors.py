@@ -7,6 +7,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from modelyard.hardware import accelerator_of
+from modelyard.names import NODE_POOL_LABEL
 from modelyard.objects.labels import model_labels, platform_labels
 from modelyard.objects.manifest import Manifest, manifest
 from modelyard.observability import RuleGroup, model_groups, platform_groups
@@ -107,7 +108,7 @@ def _neuron_monitor(environment: Environment) -> Iterator[Manifest]:
     ]
     selector = {"app.kubernetes.io/name": "neuron-monitor"}
     nodes = {
-        "key": "karpenter.sh/nodepool",
+        "key": NODE_POOL_LABEL,
         "operator": "In",
         "values": sorted(name for name, _ in pools),
     }

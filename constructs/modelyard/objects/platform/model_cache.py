@@ -5,14 +5,14 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import Any
 
+from modelyard.names import DNS_NAME, FILE_SYSTEM_ID, MODEL_CACHE, MOUNT_NAME, cache_variable
 from modelyard.objects.labels import platform_labels
 from modelyard.objects.manifest import Manifest, manifest
-from modelyard.planning.identity import cache_variable
 from modelyard.spec.storage import Cache
 
-CLAIM = "model-cache"
+CLAIM = MODEL_CACHE
 MOUNT_PATH = "/models"
-_STORAGE_CLASS = "model-cache"
+_STORAGE_CLASS = MODEL_CACHE
 
 
 def shared_model_cache(
@@ -22,7 +22,7 @@ def shared_model_cache(
 ) -> Iterator[Manifest]:
     """StorageClass, PersistentVolume and claim `model-cache`, readable and writable from every zone at
     once."""
-    labels = platform_labels("model-cache")
+    labels = platform_labels(MODEL_CACHE)
     yield manifest(
         api_version="storage.k8s.io/v1",
         kind="StorageClass",
@@ -98,13 +98,13 @@ def volume_source(cache: Cache) -> tuple[dict[str, Any], list[str]]:
         return "${" + cache_variable(cache.file_system, key) + "}"
 
     if cache.file_system == "lustre":
-        attributes = {"dnsname": value("dns-name"), "mountname": value("mount-name")}
+        attributes = {"dnsname": value(DNS_NAME), "mountname": value(MOUNT_NAME)}
         return {
             "driver": "fsx.csi.aws.com",
-            "volumeHandle": value("file-system-id"),
+            "volumeHandle": value(FILE_SYSTEM_ID),
             "volumeAttributes": attributes,
         }, ["flock"]
-    file_system = cache.file_system_id or value("file-system-id")
+    file_system = cache.file_system_id or value(FILE_SYSTEM_ID)
     handle = f"{file_system}::{cache.access_point_id or value('access-point-id')}"
     if cache.file_system == "s3-files":
         handle = f"s3files:{handle}"  # without the prefix the driver takes it for EFS

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any
 
+from modelyard.names import CHECKS_ACCOUNT
 from modelyard.objects.labels import platform_labels
 from modelyard.objects.manifest import Manifest, manifest
 from modelyard.objects.network import ENDPOINT_CHECK, check_egress, name_resolution
@@ -38,7 +39,7 @@ def model_namespace(environment: Environment, runner: Runner = OURS) -> Iterator
     if environment.checks.enabled:  # let jobs ask the models
         yield _policy(
             name,
-            "endpoint-checks",
+            CHECKS_ACCOUNT,
             {
                 "podSelector": {"matchLabels": {"app.kubernetes.io/component": ENDPOINT_CHECK}},
                 "policyTypes": ["Egress"],

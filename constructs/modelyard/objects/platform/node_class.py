@@ -8,9 +8,9 @@ from dataclasses import dataclass
 from typing import Any, Final
 
 from modelyard.hardware import platform_facts
+from modelyard.names import DISCOVERY_TAG, ENVIRONMENT_TAG, POD_SUBNETS_TAG
 from modelyard.objects.labels import platform_labels
 from modelyard.objects.manifest import Manifest, manifest
-from modelyard.planning.identity import ENVIRONMENT_TAG, POD_SUBNETS_TAG
 from modelyard.spec import Environment
 
 _VOLUME = {"volumeType": "gp3", "encrypted": True, "deleteOnTermination": True}
@@ -155,7 +155,7 @@ def _network(environment: Environment, settings: NodeClass) -> dict[str, Any]:
         # Subnets of others cannot be tagged from here.
         "subnetSelectorTerms": [{"id": existing.private_subnets[zone]} for zone in zones]
         if existing
-        else [{"tags": {"karpenter.sh/discovery": cluster}}],
+        else [{"tags": {DISCOVERY_TAG: cluster}}],
         "securityGroupSelectorTerms": [{"tags": {"aws:eks:cluster-name": cluster}}],
         "tags": {**environment.tags, ENVIRONMENT_TAG: environment.name},
     }

@@ -6,7 +6,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Final
 
-from modelyard.objects.labels import TEAM, platform_labels
+from modelyard.names import TEAM_LABEL
+from modelyard.objects.labels import platform_labels
 from modelyard.objects.manifest import Manifest, manifest
 from modelyard.planning import ModelPlan
 from modelyard.spec import Environment
@@ -46,7 +47,7 @@ def model_priorities(team: str | None = None) -> Iterator[Manifest]:
             api_version="scheduling.k8s.io/v1",
             kind="PriorityClass",
             name=name,
-            labels={**platform_labels("priority"), **({TEAM: team} if team else {})},
+            labels={**platform_labels("priority"), **({TEAM_LABEL: team} if team else {})},
             description=what,
             value=value,
             preemptionPolicy=policy,

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from modelyard.names import CHECKS_ACCOUNT, WEIGHTS_READER
 from modelyard.objects.labels import platform_labels
 from modelyard.objects.manifest import Manifest, manifest
 from modelyard.objects.network import GATEWAYS
@@ -17,7 +18,6 @@ from modelyard.objects.platform.secrets import synchronized_secrets
 from modelyard.objects.platform.team_namespace import team_namespace
 from modelyard.objects.platform.team_share import team_share
 from modelyard.planning import Plan
-from modelyard.planning.identity import CHECKS_ACCOUNT, WEIGHTS_READER
 
 
 def platform(plan: Plan) -> Iterator[Manifest]:

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
 
-from modelyard.objects.labels import TEAM, platform_labels
+from modelyard.names import TEAM_LABEL
+from modelyard.objects.labels import platform_labels
 from modelyard.objects.manifest import Manifest, manifest
 from modelyard.objects.platform.team_share import hard_accelerators
 from modelyard.objects.pods.security import security_levels
@@ -22,7 +23,7 @@ def team_namespace(
 
     Who may enter it is an access entry of the cluster, not an object here.
     """
-    labels = {**platform_labels("team"), TEAM: team}
+    labels = {**platform_labels("team"), TEAM_LABEL: team}
     yield manifest(
         api_version="v1",
         kind="Namespace",

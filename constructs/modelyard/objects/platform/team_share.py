@@ -6,7 +6,8 @@ from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
 
 from modelyard.hardware import accelerator_of
-from modelyard.objects.labels import TEAM, platform_labels
+from modelyard.names import TEAM_LABEL
+from modelyard.objects.labels import platform_labels
 from modelyard.objects.manifest import Manifest, manifest
 from modelyard.objects.platform.priority import model_priorities, priority_names
 
@@ -35,7 +36,7 @@ def team_share(
         kind="ResourceQuota",
         name=f"{team}-accelerators",
         namespace=namespace,
-        labels={**platform_labels("team"), TEAM: team},
+        labels={**platform_labels("team"), TEAM_LABEL: team},
         spec={
             "hard": hard,
             "scopeSelector": {

@@ -8,6 +8,7 @@ from typing import Any
 from modelyard.engines import ServeSettings, engine, server_args, server_command, server_env
 from modelyard.engines.engine import CACHE, HOME
 from modelyard.engines.vllm import KV_TRANSFER_PORT
+from modelyard.names import DO_NOT_DISRUPT, NODE_POOL_LABEL
 from modelyard.object_rules.pods import DRAIN
 from modelyard.objects.labels import (
     ROLE,
@@ -71,12 +72,12 @@ def server_pod(
     drain = Drain(requests=plan.model.drain, kind=plan.serving.release.drain)
     annotations = {**model_annotations(plan), DRAIN: f"{drain.kind}:{drain.requests}"}
     if do_not_disrupt:  # a node that loads or serves a model is not consolidated away
-        annotations["karpenter.sh/do-not-disrupt"] = "true"
+        annotations[DO_NOT_DISRUPT] = "true"
     cache = compile_cache(plan, settings)
     fields: dict[str, Any] = {
         "priorityClassName": priority_class,
         "terminationGracePeriodSeconds": drain.grace,
-        "nodeSelector": {"karpenter.sh/nodepool": plan.placement.pool_name},
+        "nodeSelector": {NODE_POOL_LABEL: plan.placement.pool_name},
         "affinity": _on_instance_types(plan),
         "tolerations": [
             {"key": plan.serving.accelerator.taint, "operator": "Exists", "effect": "NoSchedule"}

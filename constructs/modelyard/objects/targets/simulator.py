@@ -12,6 +12,7 @@ from collections.abc import Mapping
 
 from modelyard.engines import newest_release
 from modelyard.findings import Finding
+from modelyard.names import DO_NOT_DISRUPT
 from modelyard.object_rules.pods import DRAIN, INSTANCE, Manifest, at, is_server, pod_templates
 from modelyard.objects.pods.parts import Container, empty_dir, mount, variables
 from modelyard.objects.pods.probes import Drain
@@ -30,7 +31,6 @@ _NO_NEED = frozenset(
     }
 )
 _OF_THE_ENGINE = frozenset({"affinity", "nodeSelector", "tolerations", "initContainers"})
-_SETTLED = "karpenter.sh/do-not-disrupt"
 _PROBES = ("startupProbe", "readinessProbe", "livenessProbe")
 
 
@@ -98,7 +98,9 @@ def _pod(plan: ModelPlan, template: Manifest, *, answers: bool) -> Manifest:
         mounts=[mount("tmp", "/tmp")],
         fields=asked | stopped,
     )
-    annotations = {k: v for k, v in template["metadata"].get("annotations", {}).items() if k != _SETTLED}
+    annotations = {
+        k: v for k, v in template["metadata"].get("annotations", {}).items() if k != DO_NOT_DISRUPT
+    }
     own = {
         "containers": [simulator.manifest()],
         "volumes": [empty_dir("tmp", "256Mi")],
