@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from typing import Any
 
 import pytest
@@ -10,6 +11,8 @@ from hypothesis import HealthCheck, settings
 # A slow machine draws slowly; nothing is wrong with it.
 settings.register_profile("modelyard", deadline=None, suppress_health_check=[HealthCheck.too_slow])
 settings.load_profile("modelyard")
+
+os.environ.pop("COLUMNS", None)  # which pytest-xdist sets: commands print to a pipe here
 
 APART = (
     "tests/contract/test_rendering.py",

@@ -24,6 +24,32 @@ COMMANDS = [
 ]
 
 
+@pytest.mark.parametrize("args", [[], ["secrets"]], ids=words)
+def test_a_group_without_a_command_shows_its_help(modelyard: Modelyard, args: list[str]) -> None:
+    answer = modelyard(*args)
+
+    assert (answer.code, answer.err) == (0, "")
+    assert answer.out.startswith(f"Usage: {' '.join(['modelyard', *args])} [OPTIONS] COMMAND")
+    assert answer.out.count("Usage:") == 1
+
+
+def test_a_mistyped_command_is_suggested(modelyard: Modelyard) -> None:
+    assert modelyard("validat").err.startswith(
+        "modelyard: No such command 'validat'. Did you mean 'validate'?"
+    )
+
+
+@pytest.mark.parametrize("args", [["--no-color", "catalog", "models"], ["catalog", "models", "--no-color"]])
+def test_colours_can_be_switched_off_before_and_after_the_command(
+    modelyard: Modelyard, monkeypatch: pytest.MonkeyPatch, args: list[str]
+) -> None:
+    monkeypatch.setenv("FORCE_COLOR", "1")
+    monkeypatch.setenv("NO_COLOR", "")
+
+    assert "\x1b" in modelyard("catalog", "models").out
+    assert "\x1b" not in modelyard(*args).out
+
+
 @pytest.mark.parametrize(
     ("args", "code"),
     [

@@ -8,6 +8,15 @@ from typing import Any
 import typer
 from typer.core import TyperCommand, TyperGroup
 
+from modelyard.reading.words import closest
+
+
+def show_help(context: typer.Context) -> None:
+    """What a group does without a command: it lists the ones it has."""
+    if context.invoked_subcommand is None:
+        typer.echo(context.get_help())
+
+
 COMMANDS = {
     "validate": "Check models and environments: syntax, memory, parallelism, flags, placement, quota, secrets.",
     "plan": "Show what an environment runs: accelerators, memory, rollout, start-up, quota and cost.",
@@ -46,6 +55,12 @@ class Commands(TyperGroup):
             import_module(f"modelyard.cli.{cmd_name.replace('-', '_')}").register(found)
             self.commands[cmd_name] = typer.main.get_group(found).commands[cmd_name]
         return self.commands.get(cmd_name)
+
+    def resolve_command(self, ctx: Any, args: list[str]) -> Any:
+        """As usual; a message about an unknown command suggests the nearest, which must be there for it."""
+        for near in closest(args[0], COMMANDS):
+            self.get_command(ctx, near)
+        return super().resolve_command(ctx, args)
 
     def format_commands(self, ctx: Any, formatter: Any) -> None:
         limit = formatter.width - 6 - max(map(len, COMMANDS))

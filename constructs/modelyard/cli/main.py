@@ -15,16 +15,17 @@ from typing import Annotated, Any, NoReturn
 
 import typer
 
-from modelyard.cli.commands import Commands
+from modelyard.cli.commands import Commands, show_help
 from modelyard.failure import Failure
 from modelyard.secret_values import mask, random_values
 
 EX_USAGE = 64
+_NO_COLOR = "--no-color"
 
 app = typer.Typer(
     name="modelyard",
     help="LLM inference on Amazon EKS as code: three lines of YAML to a planned, priced and deployed endpoint.",
-    no_args_is_help=True,
+    invoke_without_command=True,
     cls=Commands,
     rich_markup_mode=None,
     pretty_exceptions_enable=False,
@@ -42,11 +43,17 @@ def _print_version(wanted: bool) -> None:
 
 @app.callback()
 def _options(
+    context: typer.Context,
     show_version: Annotated[
         bool, typer.Option("--version", callback=_print_version, is_eager=True, help="Print the version.")
     ] = False,
+    no_color: Annotated[
+        bool, typer.Option(_NO_COLOR, help="No colours, as with NO_COLOR=1; also after the command.")
+    ] = False,
 ) -> None:
-    pass
+    if no_color:
+        os.environ["NO_COLOR"] = "1"
+    show_help(context)
 
 
 @cache
@@ -74,12 +81,20 @@ def _as_typed(text: str) -> str:
     return bare
 
 
+def _colours_first(words: list[str]) -> list[str]:
+    """`words` with a `--no-color` that stands behind the command in front of it, where it is an option."""
+    end = words.index("--") if "--" in words else len(words)
+    if _NO_COLOR not in words[:end]:
+        return words
+    return [_NO_COLOR, *(word for word in words[:end] if word != _NO_COLOR), *words[end:]]
+
+
 def main() -> None:
     """Run the command and exit with its code."""
     if isinstance(sys.stdout, io.TextIOWrapper):  # names of files may be bytes that are no text
         sys.stdout.reconfigure(errors="backslashreplace")
     try:
-        code = _command().main(standalone_mode=False)
+        code = _command().main(_colours_first(sys.argv[1:]), prog_name="modelyard", standalone_mode=False)
         sys.stdout.flush()
     except Failure as error:
         typer.echo(f"modelyard: {mask(str(error))}", err=True)

@@ -10,6 +10,7 @@ from modelyard.cli.cost import model_cost_json, plan_cost_json, plan_cost_lines,
 from modelyard.cli.ledger_bar import has_colours, ledger_lines
 from modelyard.cli.printing import (
     console,
+    count,
     dollars,
     finding_json,
     print_findings,
@@ -61,7 +62,7 @@ def _print_plan(planned: Plan) -> None:
     out = console()
     out.print(
         table(
-            f"{environment.name}: {len(planned.models)} models, account {environment.account}, {environment.region}",
+            f"{environment.name}: {count(len(planned.models), 'model')}, account {environment.account}, {environment.region}",
             (
                 "MODEL",
                 "RUNS ON",

@@ -5,33 +5,27 @@ from __future__ import annotations
 import json
 import os
 import sys
-from collections.abc import Collection, Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, Literal
 
-from rich import box
-from rich.cells import cell_len, set_cell_size
-from rich.console import Console, ConsoleOptions, RenderableType, RenderResult
-from rich.segment import Segment
-from rich.style import Style
-from rich.table import Table
+from rich.console import Console
 from rich.text import Text
 
+from modelyard.cli.tables import Cell, Table
 from modelyard.findings import Finding, Severity
 from modelyard.secret_values import mask
 
 SCHEMA_VERSION = 1
 _LEFT_SHOWN = 5
-# A table that is broken into a narrow terminal, or into the 80 columns that rich assumes of a pipe, is
-# unreadable: lines run over instead, as those of kubectl do.
-_LEAST_WIDTH = 150
+# Of a pipe: what reads it wants whole lines.
+_ENDLESS = 100_000
 
 
 class _BareConsole(Console):
     """A console on which no known credential is written, wherever the text came from."""
 
     def print(self, *objects: Any, **options: Any) -> None:
-        super().print(*(_bare(each) for each in objects), **options)
+        super().print(*(_bare(each) for each in objects), **{"crop": False, **options})
 
 
 def _bare(content: Any) -> Any:
@@ -51,10 +45,12 @@ def _bare_json(content: Any) -> Any:
 
 
 def console(*, stderr: bool = False) -> Console:
-    """A console that honours FORCE_COLOR, and NO_COLOR to the letter: rich alone would still write bold."""
+    """A console that honours COLUMNS, FORCE_COLOR, and NO_COLOR to the letter: rich alone would still write
+    bold. A pipe has no width."""
     colours: Literal["auto"] | None = None if os.environ.get("NO_COLOR") else "auto"
     result = _BareConsole(stderr=stderr, highlight=False, color_system=colours)
-    result.width = max(result.width, _LEAST_WIDTH)
+    if not result.is_terminal and not os.environ.get("COLUMNS", "").isdecimal():
+        result.width = _ENDLESS
     return result
 
 
@@ -64,66 +60,12 @@ def print_json(kind: str, **content: Any) -> None:
     sys.stdout.write(json.dumps(typed, indent=2, ensure_ascii=False) + "\n")
 
 
-@dataclass(frozen=True)
-class _Rows:
-    """A table as rich draws it, which takes a millisecond a row; where nothing needs wrapping, lines are
-    joined here."""
-
-    title: str
-    columns: tuple[str, ...]
-    rows: tuple[tuple[str, ...], ...]
-    right: frozenset[str]
-
-    def __rich_console__(self, console: Console, options: ConsoleOptions) -> RenderResult:
-        columns = zip(self.columns, *self.rows, strict=True)
-        widths = [max(map(cell_len, column)) for column in columns]
-        width = sum(widths) + 3 * len(widths) - 1
-        multiline = any("\n" in cell for row in self.rows for cell in row)
-        if multiline or max(width, cell_len(self.title)) > min(width, options.max_width):
-            yield rich_table(self.title, self.columns, self.rows, right=self.right)
-            return
-        rule = "─" * (width - 2)
-        if self.title:
-            yield from _line(self.title, width, console.get_style("bold"))
-        yield from _line("", width)
-        yield from _line(self._joined(self.columns, widths), width, console.get_style("table.header"))
-        yield from _line(f" {rule} ", width)
-        for row in self.rows:
-            yield from _line(self._joined(row, widths), width)
-        yield from _line("", width)
-
-    def _joined(self, row: Sequence[str], widths: Sequence[int]) -> str:
-        cells = zip(self.columns, row, widths, strict=True)
-        return f" {'   '.join(self._padded(*each) for each in cells)} "
-
-    def _padded(self, column: str, cell: str, width: int) -> str:
-        space = " " * (width - cell_len(cell))
-        return space + cell if column in self.right else cell + space
-
-
-def rich_table(
-    title: str, columns: Sequence[str], rows: Iterable[Sequence[str]], *, right: Collection[str] = ()
-) -> Table:
-    """A table for more columns and rows; it wraps what does not fit into a line."""
-    result = Table(title=title, title_justify="left", title_style="bold", box=box.SIMPLE_HEAD, pad_edge=False)
-    for column in columns:
-        justify: Literal["left", "right"] = "right" if column in right else "left"
-        result.add_column(column, justify=justify, overflow="fold", no_wrap=column != columns[-1])
-    for row in rows:
-        result.add_row(*(Text(mask(cell)) for cell in row))
-    return result
-
-
-def _line(text: str, width: int, style: Style | None = None) -> Iterable[Segment]:
-    return Segment(set_cell_size(text, width), style), Segment.line()
-
-
 def table(
-    title: str, columns: Sequence[str], rows: Iterable[Sequence[str]], *, right: Sequence[str] = ()
-) -> RenderableType:
+    title: str, columns: Sequence[str], rows: Iterable[Sequence[Cell]], *, right: Sequence[str] = ()
+) -> Table:
     """A plain table; columns named in `right` hold numbers."""
-    masked = (tuple(mask(cell) for cell in row) for row in rows)
-    return _Rows(title, tuple(columns), tuple(masked), frozenset(right))
+    masked = (tuple(mask(cell) if isinstance(cell, str) else cell for cell in row) for row in rows)
+    return Table(title, tuple(columns), tuple(masked), frozenset(right))
 
 
 _STYLES = {Severity.ERROR: "bold red", Severity.WARNING: "yellow"}

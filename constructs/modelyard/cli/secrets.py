@@ -8,6 +8,7 @@ from typing import Annotated
 
 import typer
 
+from modelyard.cli.commands import show_help
 from modelyard.cli.connections import ProfileOption, account_of
 from modelyard.cli.printing import console, count, print_json, table
 from modelyard.cli.rotation import after_rotation
@@ -69,7 +70,7 @@ NameArgument = Annotated[str, typer.Argument(help="Name under the environment's 
 
 
 def register(app: typer.Typer) -> None:
-    group = typer.Typer(help=_HELP, no_args_is_help=True, rich_markup_mode=None)
+    group = typer.Typer(help=_HELP, callback=show_help, invoke_without_command=True, rich_markup_mode=None)
     # What stands where no argument belongs may be the value: it is not repeated, as the usual message would.
     group.command("set", help=_SET_HELP, context_settings=_ANYTHING)(set_secret)
     group.command("check", help=_CHECK_HELP)(check_secrets)

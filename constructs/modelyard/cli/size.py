@@ -8,7 +8,6 @@ from pathlib import Path
 from typing import Annotated, Any
 
 import typer
-from rich.text import Text
 
 from modelyard.checkpoints import Architecture, UnreadableConfig, architectures, read_config
 from modelyard.cli.ledger_bar import (
@@ -19,7 +18,8 @@ from modelyard.cli.ledger_bar import (
     terminal_bar_width,
 )
 from modelyard.cli.prices import price_date
-from modelyard.cli.printing import console, dollars, finding_json, print_findings, print_json, rich_table
+from modelyard.cli.printing import console, dollars, finding_json, print_findings, print_json, table
+from modelyard.cli.tables import Cell
 from modelyard.cli.workspace import (
     EnvironmentsOption,
     ModelsOption,
@@ -218,15 +218,13 @@ def _print(title: str, prices: Prices, sizing: Sizing, shown: tuple[Size, ...]) 
             "KV TOKENS",
             "GiB",
         )
-        drawn = rich_table(
-            f"{title} in {prices.region}, on demand, {price_date(prices)}", columns, [], right=columns[2:]
-        )
         width = terminal_bar_width(beside=100)
-        drawn.add_column("MEMORY OF ONE", no_wrap=True)
-        for each in shown:
-            bar = ledger_bar(each.serving.ledger, width, colours=colours)
-            drawn.add_row(*(Text(cell) for cell in _cells(each, prices.region)), bar)
-        out.print(drawn)
+        bars = [ledger_bar(each.serving.ledger, width, colours=colours) for each in shown]
+        rows: list[tuple[Cell, ...]] = [
+            (*_cells(each, prices.region), bar) for each, bar in zip(shown, bars, strict=True)
+        ]
+        heading = f"{title} in {prices.region}, on demand, {price_date(prices)}"
+        out.print(table(heading, (*columns, "MEMORY OF ONE"), rows, right=columns[2:]))
         out.print(legend([each.serving.ledger for each in shown], colours=colours), soft_wrap=True)
         out.print(
             "$/h is the share of the instance that the accelerators are; NODE $/h is what one replica alone pays. GiB is "
