@@ -20,8 +20,7 @@ def shared_model_cache(
     namespace: str,
     cache: Cache,
 ) -> Iterator[Manifest]:
-    """StorageClass, PersistentVolume and claim `model-cache`, readable and writable from every zone at
-    once."""
+    """StorageClass, PersistentVolume and claim `model-cache`, read-write from every zone at the same time."""
     labels = platform_labels("model-cache")
     yield manifest(
         api_version="storage.k8s.io/v1",
@@ -38,7 +37,7 @@ def shared_model_cache(
         namespace=namespace,
         cache=cache,
         labels=labels,
-        # Weights are expensive to fetch again: neither Flux nor Argo CD removes the claim.
+        # Weights are expensive to fetch again: neither Flux nor Argo CD deletes the claim.
         annotations={
             "argocd.argoproj.io/sync-options": "Prune=false",
             "kustomize.toolkit.fluxcd.io/prune": "disabled",
@@ -91,8 +90,8 @@ def static_volume(
 
 
 def volume_source(cache: Cache) -> tuple[dict[str, Any], list[str]]:
-    """The CSI source of the cache's PersistentVolume, and its mount options. What exists only after the
-    deploy stands as `${NAME}`, which Flux fills in."""
+    """The CSI source of the cache's PersistentVolume, and its mount options. Ids that exist only after the
+    deploy are `${NAME}`, which Flux substitutes."""
 
     def value(key: str) -> str:
         return "${" + cache_variable(cache.file_system, key) + "}"
@@ -107,5 +106,5 @@ def volume_source(cache: Cache) -> tuple[dict[str, Any], list[str]]:
     file_system = cache.file_system_id or value("file-system-id")
     handle = f"{file_system}::{cache.access_point_id or value('access-point-id')}"
     if cache.file_system == "s3-files":
-        handle = f"s3files:{handle}"  # without the prefix the driver takes it for EFS
+        handle = f"s3files:{handle}"  # without the prefix the driver assumes EFS
     return {"driver": "efs.csi.aws.com", "volumeHandle": handle}, ["tls"]
