@@ -1,4 +1,4 @@
-"""Packages that a command alone needs, and that are therefore not installed with Modelyard."""
+"""Optional packages, each needed by only one command."""
 
 from __future__ import annotations
 
@@ -10,10 +10,10 @@ from modelyard.cli.workspace import CommandError
 
 @contextmanager
 def needed_for(command: str, extra: str) -> Iterator[None]:
-    """What happens inside imports packages of `extra` for `modelyard COMMAND`.
+    """Context in which packages of `extra` are imported for `modelyard COMMAND`.
 
     Raises:
-        CommandError: one of them is not installed.
+        CommandError: a package is not installed.
     """
     try:
         yield

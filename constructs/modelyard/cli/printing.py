@@ -1,4 +1,4 @@
-"""How the command speaks: data on standard output, findings and progress on standard error."""
+"""Console output: data on standard output, findings and progress on standard error."""
 
 from __future__ import annotations
 
@@ -22,13 +22,13 @@ from modelyard.secret_values import mask
 
 SCHEMA_VERSION = 1
 _LEFT_SHOWN = 5
-# A table that is broken into a narrow terminal, or into the 80 columns that rich assumes of a pipe, is
-# unreadable: lines run over instead, as those of kubectl do.
+# A table wrapped to a narrow terminal, or to the 80 columns that rich assumes for a pipe, is unreadable:
+# lines run over instead, as in kubectl.
 _LEAST_WIDTH = 150
 
 
 class _BareConsole(Console):
-    """A console on which no known credential is written, wherever the text came from."""
+    """A console that masks known credentials, wherever the text comes from."""
 
     def print(self, *objects: Any, **options: Any) -> None:
         super().print(*(_bare(each) for each in objects), **options)
@@ -51,7 +51,7 @@ def _bare_json(content: Any) -> Any:
 
 
 def console(*, stderr: bool = False) -> Console:
-    """A console that honours FORCE_COLOR, and NO_COLOR to the letter: rich alone would still write bold."""
+    """A console that honours FORCE_COLOR, and NO_COLOR strictly: rich alone would still print bold."""
     colours: Literal["auto"] | None = None if os.environ.get("NO_COLOR") else "auto"
     result = _BareConsole(stderr=stderr, highlight=False, color_system=colours)
     result.width = max(result.width, _LEAST_WIDTH)
@@ -59,15 +59,14 @@ def console(*, stderr: bool = False) -> Console:
 
 
 def print_json(kind: str, **content: Any) -> None:
-    """One document with its kind and version; keys in the given order."""
+    """One JSON document with its kind and version; keys in the given order."""
     typed = {"schemaVersion": SCHEMA_VERSION, "kind": kind, **_bare_json(content)}
     sys.stdout.write(json.dumps(typed, indent=2, ensure_ascii=False) + "\n")
 
 
 @dataclass(frozen=True)
 class _Rows:
-    """A table as rich draws it, which takes a millisecond a row; where nothing needs wrapping, lines are
-    joined here."""
+    """Rows of a table. rich takes a millisecond per row, so lines that need no wrapping are joined here."""
 
     title: str
     columns: tuple[str, ...]
@@ -104,7 +103,7 @@ class _Rows:
 def rich_table(
     title: str, columns: Sequence[str], rows: Iterable[Sequence[str]], *, right: Collection[str] = ()
 ) -> Table:
-    """A table for more columns and rows; it wraps what does not fit into a line."""
+    """A table with more columns and rows; cells that do not fit are wrapped."""
     result = Table(title=title, title_justify="left", title_style="bold", box=box.SIMPLE_HEAD, pad_edge=False)
     for column in columns:
         justify: Literal["left", "right"] = "right" if column in right else "left"
@@ -121,7 +120,7 @@ def _line(text: str, width: int, style: Style | None = None) -> Iterable[Segment
 def table(
     title: str, columns: Sequence[str], rows: Iterable[Sequence[str]], *, right: Sequence[str] = ()
 ) -> RenderableType:
-    """A plain table; columns named in `right` hold numbers."""
+    """A plain table; columns named in `right` are right-aligned numbers."""
     masked = (tuple(mask(cell) for cell in row) for row in rows)
     return _Rows(title, tuple(columns), tuple(masked), frozenset(right))
 
@@ -130,7 +129,7 @@ _STYLES = {Severity.ERROR: "bold red", Severity.WARNING: "yellow"}
 
 
 def print_findings(findings: Iterable[Finding]) -> None:
-    """One line a finding: place, code, level, message; the fix below it."""
+    """One line per finding: place, code, level, message; the fix below it."""
     out = console(stderr=True)
     for finding in findings:
         place = (
@@ -143,7 +142,7 @@ def print_findings(findings: Iterable[Finding]) -> None:
 
 
 def print_left_alone(names: Sequence[object]) -> None:
-    """What somebody else wrote, where only our files are replaced and deleted."""
+    """Files that others wrote, for commands that replace and delete only our files."""
     shown = ", ".join(map(str, names[:_LEFT_SHOWN]))
     more = f" and {len(names) - _LEFT_SHOWN} more" if len(names) > _LEFT_SHOWN else ""
     console(stderr=True).print(

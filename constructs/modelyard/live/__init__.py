@@ -1,7 +1,6 @@
 """Calls to AWS or a cluster: account checks before a deploy, deployed state, delivery, and teardown.
 
-    api             all connections: AWS through boto3, clusters through lightkube, and reasons for failed
-    calls
+    api             all connections: AWS through boto3, clusters through lightkube; why a call failed
     eks, parameters, stacks   reads of EKS, Parameter Store and CloudFormation, for the packages below
     account         checks of an account, the values of its secrets, and its prices
     clusters        draining a cluster, its leftovers, and upgrades to the next minor
