@@ -1,10 +1,10 @@
 """Cost of hostile files: time and peak memory of `modelyard validate FILE`, compared with a file of three
 lines.
 
-Time is that of the fastest of three runs, memory that of the largest, start-up included, measured by the kernel
-for that process. The limits are 1 s and 200 MiB; files beyond them are marked, and the run fails. The limit is
-on CPU time. If a file of three lines takes more than half a second, it is twice that: a busy machine is slower
-for every file.
+Time is that of the fastest of three runs, memory that of the largest, start-up included, measured by the
+kernel for that process. The limits are 1 s of CPU time and 200 MiB; files beyond them are marked, and the run
+fails. If a file of three lines takes more than half a second, the limit is twice its time: a busy machine is
+slower for every file.
 """
 
 from __future__ import annotations

@@ -20,7 +20,7 @@ _RETENTION: Final = {
 
 
 class AuditLog(logs.LogGroup):
-    """A log group with a retention; CloudWatch's default is to keep events for ever.
+    """A log group with a retention period; by default CloudWatch keeps events for ever.
 
     Args:
         retention_days: 7, 14, 30, 60, 90, 180 or 365.

@@ -299,7 +299,7 @@ class HelmAddon(ManifestConstruct):
         chart: Name of the chart.
         version: Its version.
         values: Values of the chart.
-        engine: Which of the two installs it.
+        engine: Delivery engine: Flux or Argo CD.
         after: Releases that must be ready first.
         definitions: Whether to install the CRDs that the chart carries in crds/.
         server: Address of the cluster, for Argo CD.
