@@ -1,4 +1,4 @@
-"""Tables as they are printed: as rich draws them, where it need not wrap."""
+"""Printed tables equal rich's, unless they need wrapping."""
 
 from __future__ import annotations
 
