@@ -40,11 +40,11 @@ def fetch(repository: str) -> HubModel:
         published, reached = _parameters(repository), True
     except errors.RepositoryNotFoundError as problem:
         raise CommandError(_refusal(repository, problem, way_out)) from None
-    except Exception:  # noqa: BLE001 - offline in one of its ways: what lies in the cache will do
+    except Exception:  # noqa: BLE001 - offline, in one of many ways: use the cache
         published, reached = {}, False
     try:
         path = huggingface_hub.hf_hub_download(repository, "config.json", local_files_only=not reached)
-    except Exception as problem:  # noqa: BLE001 - the Hub's own, the network's, and those of a file
+    except Exception as problem:  # noqa: BLE001 - errors of the Hub, the network or a file
         raise CommandError(_refusal(repository, problem, way_out)) from None
     config = read_config_file(Path(path))
     if isinstance(config, Finding):
