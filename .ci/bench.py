@@ -1,9 +1,9 @@
-"""What the commands cost: CPU seconds (user and system, children included) and peak memory, the median of
-five runs.
+"""Cost of the commands: CPU seconds (user and system, including children) and peak memory, the median of five
+runs.
 
-Then the same of a project of a thousand files, and what planning alone costs by the number of models: CPU
-seconds of `plan`, the median of five fresh processes, over pools of every accelerator in the catalogue.
-`bench.py COUNT` is one such run.
+Then the cost of a project of a thousand files, and of planning by number of models: CPU seconds of `plan`
+alone, the median of five fresh processes, over pools of every accelerator in the catalogue. `bench.py COUNT`
+is one such run.
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ REGION = "us-east-1"  # offers most of the catalogue
 
 
 def measure(command: str) -> tuple[float, float]:
-    """CPU seconds and peak MiB of one run; the kernel counts for exactly this child."""
+    """CPU seconds and peak MiB of one run, measured by the kernel for this child only."""
     with Path(os.devnull).open("w", encoding="utf-8") as nowhere:
         words = command.split()
         actions = [(os.POSIX_SPAWN_DUP2, nowhere.fileno(), 1), (os.POSIX_SPAWN_DUP2, nowhere.fileno(), 2)]
@@ -81,7 +81,7 @@ def thousand_files() -> None:
 
 
 def whole_catalogue() -> Environment:
-    """A pool for every accelerator, with every type that the region sells."""
+    """A pool for every accelerator, with every instance type of the region."""
     kinds = [kind for kind in accelerators() if any(REGION in t.offered_regions for t in types_with(kind))]
     return Environment.model_validate(
         {
@@ -96,7 +96,7 @@ def whole_catalogue() -> Environment:
 
 
 def generated(count: int) -> Catalogue:
-    """Models of every known architecture in turn, a third of which leave the accelerator to the plan."""
+    """Models of every known architecture in turn; a third use `accelerator: auto`."""
     chance = random.Random(count)
     ids, kinds = sorted(architectures().repositories()), sorted(whole_catalogue().pools)
 
@@ -117,7 +117,7 @@ def generated(count: int) -> Catalogue:
 
 
 def planning(count: int) -> tuple[float, int]:
-    """CPU seconds of planning `count` models, tables read included, and how many of them can run."""
+    """CPU seconds of planning `count` models, including reading tables, and how many are deployable."""
     catalogue, environment = generated(count), whole_catalogue()
     began = time.process_time()
     planned = plan(catalogue, environment)
@@ -125,7 +125,7 @@ def planning(count: int) -> tuple[float, int]:
 
 
 def afresh(count: int) -> tuple[float, int]:
-    """The median of `planning` over processes that remember nothing of one another."""
+    """The median of `planning` over fresh processes."""
     command = [sys.executable, __file__, str(count)]
     runs = [subprocess.run(command, check=True, capture_output=True, text=True).stdout for _ in range(RUNS)]
     seconds, run = zip(*(line.split() for line in runs), strict=True)

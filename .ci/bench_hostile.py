@@ -1,10 +1,10 @@
-"""What hostile files cost: time and peak memory of `modelyard validate FILE`, and both beside a file of three
+"""Cost of hostile files: time and peak memory of `modelyard validate FILE`, compared with a file of three
 lines.
 
-Each is the quickest of three runs, start-up included; the kernel counts for exactly that process. The limits
-are 1 s and 200 MiB. What is beyond them is marked, and the run fails. Time is that of the processors, and
-where a file of three lines takes half a second already, twice that: a machine with other work is slower for
-every file.
+Time is that of the fastest of three runs, memory that of the largest, start-up included, measured by the
+kernel for that process. The limits are 1 s of CPU time and 200 MiB; files beyond them are marked, and the run
+fails. If a file of three lines takes more than half a second, the limit is twice its time: a busy machine is
+slower for every file.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ def measure(path: Path, environments: Path) -> tuple[float, float, float]:
 
 
 def quickest(path: Path, environments: Path) -> tuple[float, float, float]:
-    """The least seconds, and the most MiB, of some runs."""
+    """The fewest seconds, and the most MiB, of several runs."""
     wall, seconds, memory = zip(*(measure(path, environments) for _ in range(RUNS)), strict=True)
     return min(wall), min(seconds), max(memory)
 

@@ -1,8 +1,8 @@
-"""What rendering costs by the number of models, beside `helm template` of the same objects.
+"""Cost of rendering by number of models, compared with `helm template` of the same objects.
 
-The chart is made of the objects that Modelyard renders for one model, its name a value, so that both write
-the same. Helm fills in names and nothing else; Modelyard reads the specs, plans, and checks every object
-against every other one.
+The chart holds the objects that Modelyard renders for one model, with the name as a value, so that both write
+the same. Helm only fills in names; Modelyard reads the specs, plans, and checks every object against all
+others.
 
 `bench_render.py COUNT FOLDER` is one run of Modelyard in a fresh process.
 """
@@ -66,20 +66,20 @@ def planned(count: int) -> Plan:
 
 
 def rendering(count: int, out: Path) -> int:
-    """Plan `count` models, check their objects and write them below `out`; how many objects that are."""
+    """Plan `count` models, check their objects and write them below `out`; returns the number of objects."""
     return sum(path.name != KUSTOMIZATION for path in render(planned(count), out).files)
 
 
 @dataclass(frozen=True, order=True)
 class Spent:
-    """Seconds of a command from its start to its end, and of the processors, its children's included."""
+    """Wall seconds and CPU seconds of a command, including children."""
 
     wall: float
     cpu: float
 
 
 def spent(command: list[str]) -> tuple[Spent, str]:
-    """What `command` takes, and what it prints."""
+    """Time and output of `command`."""
     before, began = os.times(), time.perf_counter()
     done = subprocess.run(command, check=True, capture_output=True, text=True)
     wall, after = time.perf_counter() - began, os.times()
@@ -88,7 +88,7 @@ def spent(command: list[str]) -> tuple[Spent, str]:
 
 
 def helm() -> Path:
-    """The helm binary out of the kubectl layer, which is installed with the tests."""
+    """The helm binary from the kubectl layer, which is installed with the tests."""
     if not HELM.exists():
         found = find_spec(_LAYER)
         assert found is not None
@@ -106,7 +106,7 @@ def helm() -> Path:
 
 
 def chart(folder: Path) -> int:
-    """Write a chart of what one model needs, and say how many objects that is."""
+    """Write a chart with the objects of one model; returns their number."""
     [model] = planned(1).models
     folders = environment_objects(planned(1))
     own = ("models/_weights", f"models/{model.name}", f"checks/{model.name}")

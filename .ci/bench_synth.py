@@ -1,8 +1,8 @@
-"""What synthesis costs by the number of models: CPU seconds of the stacks of one environment, planning and
-rendering excluded, the median of three fresh processes. `bench_synth.py COUNT` is one such run.
+"""Cost of synthesis by number of models: CPU seconds of the stacks of one environment, without planning and
+rendering, the median of three fresh processes. `bench_synth.py COUNT` is one such run.
 
-Manifests travel as an asset, never inside a template, so that the stacks know nothing of models: the ratio
-should be 1, but for the files of the asset, which are read once.
+Manifests travel as an asset, not inside a template, so the stacks know nothing of models: the ratio should be
+1, apart from the asset's files, which are read once.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ ROOT = Path(__file__).parents[1]
 
 
 def run(count: int) -> float:
-    """CPU seconds, those of jsii's Node included."""
+    """CPU seconds, including jsii's Node."""
     import aws_cdk as cdk
 
     from infra.platform import add_platform
@@ -34,7 +34,7 @@ def run(count: int) -> float:
         for number in range(count):
             folder = tree / "models" / f"model-{number}"
             folder.mkdir(parents=True)
-            for part in range(11):  # what a model renders to
+            for part in range(11):  # the number of objects per model
                 (folder / f"object-{part}.yaml").write_text(f"# {number} {part}\n" * 40, encoding="utf-8")
         flags = json.loads((ROOT / "cdk.json").read_text(encoding="utf-8"))["context"]
         before = cpu()
@@ -47,14 +47,14 @@ def run(count: int) -> float:
 
 
 def cpu() -> float:
-    """Of this process and of all below it: jsii's Node still runs, and is a child of its launcher."""
+    """CPU seconds of this process and all descendants: jsii's Node still runs, as a child of its launcher."""
     ticks = os.sysconf("SC_CLK_TCK")
     used: dict[int, float] = {}
     parents: dict[int, int] = {}
     for stat in Path("/proc").glob("[0-9]*/stat"):
         try:
             fields = stat.read_text().rpartition(")")[2].split()
-        except OSError:  # it has ended
+        except OSError:  # it has exited
             continue
         process = int(stat.parent.name)
         parents[process], used[process] = int(fields[1]), (int(fields[11]) + int(fields[12])) / ticks

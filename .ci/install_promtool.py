@@ -1,5 +1,5 @@
-"""Put promtool into .tools, for the tests of alert rules; without a way to get it they are skipped, and this
-says so."""
+"""Install promtool into .tools for the tests of alert rules. If it cannot be installed, the tests are
+skipped, and this says so."""
 
 from __future__ import annotations
 

@@ -1,5 +1,4 @@
-"""Install uv, at the version and hashes of uv.lock, into .tools/uv: the one step before uv can do the
-rest."""
+"""Install uv, at the version and hashes of uv.lock, into .tools/uv: the first step; uv does the rest."""
 
 from __future__ import annotations
 

@@ -1,5 +1,5 @@
-"""Version, flags and removed flags of the llama-server in .venv-llama, from its own --help, as
-`engines/llama_server/releases` has them."""
+"""Version, flags and removed flags of the llama-server in .venv-llama, from its --help, in the format of
+`engines/llama_server/releases`."""
 
 from __future__ import annotations
 
@@ -17,14 +17,15 @@ _NAME = re.compile(r"(?<![\w-])(--?[A-Za-z][\w-]*)")
 _NO = re.compile(r"^no-")
 _REMOVED = re.compile(r"the argument has been removed(?:\. use --([\w-]+)(?!\*))?")
 _WORDS_TOO = re.compile(r"'(?:auto|all)'")
-# A value's name stands after the last spelling: `N`, `FNAME`, `<0|1>`, `[on|off|auto]`, `{none,linear}`.
+# The placeholder of a value follows the last spelling: `N`, `FNAME`, `<0|1>`, `[on|off|auto]`,
+# `{none,linear}`.
 _CLOSED = re.compile(r"^[<\[{]([\w+-]+(?:[|,][\w+-]+)+)[>\]}]$")
 _BULLET = re.compile(r"^- ([\w+-]+): ")
 _NUMBER = re.compile(r"^(?:N|P|INDEX|SIMILARITY|M|K|N0|PORT|SEED|SECONDS?|MiB)$")
 _FLOAT = re.compile(r"\(default: -?\d+\.\d+")
 
-# Spellings of earlier builds that this one calls invalid, and what took their place. What it still knows as
-# removed, with the replacement, is read from its help.
+# Spellings of earlier builds that this build rejects, and their replacements. Flags that it lists as removed,
+# with a replacement, are read from its help.
 REMOVED = {
     "mlock": "load-mode",
     "no-mmap": "load-mode",
@@ -39,14 +40,13 @@ def help_text() -> str:
 
 
 def entries(text: str) -> list[tuple[str, list[str]]]:
-    """The spellings of each argument, with its value's name, and the lines of its explanation."""
+    """The spellings of each argument with its placeholder, and the lines of its description."""
     found: list[tuple[str, list[str]]] = []
     for line in text.splitlines():
         if line.startswith("-----"):
             continue
         if line.startswith("-"):
-            # Two spaces may also stand between a short spelling and the next:
-            # `-c,    --ctx-size N   size of …`.
+            # Two spaces may also separate a short spelling from the next: `-c,    --ctx-size N   size of …`.
             spelled = re.sub(r",\s+", ", ", line)
             left, _, right = spelled.partition("  ")
             found.append((left.strip(), [right.strip()] if right.strip() else []))
@@ -56,7 +56,7 @@ def entries(text: str) -> list[tuple[str, list[str]]]:
 
 
 def flag(left: str, lines: list[str]) -> tuple[str, dict[str, Any]] | None:
-    """Name and row of one argument; None for what has no long spelling."""
+    """Name and row of one argument; None without a long spelling."""
     names = [name.removeprefix("--") for name in _NAME.findall(left) if name.startswith("--")]
     if not names:
         return None
@@ -97,7 +97,7 @@ def _choices(tail: str) -> list[str]:
 
 
 def _choices_listed(lines: list[str]) -> list[str]:
-    """From `- mmap: …` bullets, or `allowed values: f32, f16`."""
+    """Choices from `- mmap: …` bullets, or from `allowed values: f32, f16`."""
     bullets = [match[1] for line in lines if (match := _BULLET.match(line))]
     if len(bullets) > 1:
         return bullets
@@ -117,7 +117,7 @@ def refused(name: str) -> bool:
     command = [SERVER, f"--{name}", "1", "--port", "1"]
     try:
         run = subprocess.run(command, check=False, capture_output=True, text=True, timeout=5)
-    except subprocess.TimeoutExpired:  # it took the flag, and serves
+    except subprocess.TimeoutExpired:  # the flag was accepted, and the server runs
         return False
     return run.returncode != 0 and "invalid argument" in run.stdout + run.stderr
 

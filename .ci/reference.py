@@ -1,5 +1,5 @@
-"""docs/reference/python.md from the docstrings of what is public: `reference.py`, or with --check whether it
-is up to date."""
+"""Generates docs/reference/python.md from the docstrings of the public API; with --check, checks that it is
+up to date."""
 
 from __future__ import annotations
 
@@ -58,7 +58,7 @@ def entry(name: str, item: Any) -> Iterator[str]:
     if inspect.isclass(item):
         rows = [*attributes(item)]
         if rows:
-            if "\nArgs:\n" in str(item.__doc__):  # two lists would be one
+            if "\nArgs:\n" in str(item.__doc__):  # avoids two lists of the same arguments
                 yield "Attributes:\n"
             yield "\n".join(rows) + "\n"
 
@@ -68,10 +68,10 @@ def own_docstring(item: Any) -> bool:
 
 
 def signature(item: Any) -> str:
-    """Without the package's long names for types, one argument a line where there are many."""
+    """The signature without package prefixes; one argument per line if there are many."""
     if hasattr(item, "model_fields"):
         return "(...)"  # its fields are listed below
-    # jsii gives its classes a metaclass that hides their own arguments.
+    # jsii's metaclass hides the arguments of its classes.
     found = inspect.signature(item.__init__ if inspect.isclass(item) else item)
     parameters = [p for p in found.parameters.values() if p.name != "self"]
     parts, named = [], False
@@ -98,12 +98,12 @@ def is_text(node: ast.stmt) -> bool:
 
 
 def literal(value: Any) -> str:
-    """A default as the source writes it."""
+    """A default value as in the source."""
     return str(value) if isinstance(value, enum.Enum) else repr(value)
 
 
 def type_name(annotation: Any) -> str:
-    """A type as the source writes it, without packages."""
+    """A type as in the source, without packages."""
     text = annotation if isinstance(annotation, str) else getattr(annotation, "__name__", str(annotation))
     return re.sub(r"\b(modelyard|aws_cdk|constructs|collections|pathlib|typing)(\.\w+)*\.(?=\w)", "", text)
 
@@ -130,7 +130,7 @@ def attributes(item: type) -> Iterator[str]:
 
 
 def own_attributes(item: type) -> Iterator[tuple[str, tuple[str, str]]]:
-    """Each attribute with a docstring beneath it, as the source has it: name, type and first line."""
+    """Attributes with a docstring, in source order: name, type and first line."""
     for node in ast.walk(ast.parse(textwrap.dedent(inspect.getsource(item)))):
         if not isinstance(node, ast.ClassDef | ast.FunctionDef | ast.With):
             continue
@@ -152,7 +152,7 @@ def first_line(text: str) -> str:
 
 
 def prose(text: str) -> str:
-    """The docstring as Markdown: `Args:` and `Raises:` become lists."""
+    """The docstring as Markdown, with `Args:` and `Raises:` as lists."""
     lists = re.sub(r"\n {8,}", " ", re.sub(r"(Args|Raises):\n", r"\1:\n\n", text))
     return re.sub(r"\n {4}(\w+): ", r"\n- `\1`: ", lists)
 

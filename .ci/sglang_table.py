@@ -1,8 +1,8 @@
-"""Print SGLang's flags, parsers and architectures as `engines/sglang/releases/VERSION.json` has them, read
+"""Print SGLang's flags, parsers and architectures in the format of `engines/sglang/releases/VERSION.json`,
 from a wheel.
 
-`pip download --no-deps sglang==VERSION && python .ci/sglang_table.py sglang-VERSION-….whl`. The fields of its
-arguments are annotated in the source: reading them needs neither torch nor a GPU.
+`pip download --no-deps sglang==VERSION && python .ci/sglang_table.py sglang-VERSION-….whl`. The arguments are
+annotated fields in the source, so reading them needs neither torch nor a GPU.
 """
 
 from __future__ import annotations
@@ -17,14 +17,14 @@ from zipfile import ZipFile
 
 FIELDS = "sglang/srt/arg_groups/fields/"
 CHOICES = "sglang/srt/arg_groups/choices.py"
-REGISTERED = "sglang/srt/server_args.py"  # what its parser gets by hand
+REGISTERED = "sglang/srt/server_args.py"  # flags added to its parser by hand
 TOOL_PARSERS = "sglang/srt/function_call/parser_names.py"
 REASONING_PARSERS = "sglang/srt/parser/reasoning_parser_names.py"
 _TYPES = {"bool": "boolean", "int": "integer", "float": "number", "str": "string"}
 
 
 def lists(source: str) -> dict[str, list[Any]]:
-    """Constants of a module that are lists of literals, such as `LOAD_FORMAT_CHOICES`."""
+    """Constants of a module that are literal lists, such as `LOAD_FORMAT_CHOICES`."""
     found = {}
     for node in ast.parse(source).body:
         if isinstance(node, ast.Assign) and isinstance(node.targets[0], ast.Name):
@@ -36,7 +36,7 @@ def lists(source: str) -> dict[str, list[Any]]:
 
 
 def flag(node: ast.AnnAssign, known: dict[str, list[Any]]) -> tuple[str, dict[str, Any]] | None:
-    """Name and row of one annotated field; None for one without a flag."""
+    """Name and row of one annotated field; None if it is not a flag."""
     annotation = node.annotation
     if not (
         isinstance(annotation, ast.Subscript)
@@ -73,8 +73,8 @@ def flag(node: ast.AnnAssign, known: dict[str, list[Any]]) -> tuple[str, dict[st
 
 
 def registered(source: str) -> dict[str, dict[str, Any]]:
-    """Flags of `parser.add_argument("--name", …)`; choices that functions compute are left to the parsers'
-    own lists."""
+    """Flags of `parser.add_argument("--name", …)`; choices computed by functions come from the parsers' own
+    lists."""
     found = {}
     for node in ast.walk(ast.parse(source)):
         if (

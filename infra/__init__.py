@@ -1,1 +1,1 @@
-"""Thin stacks, one concern a file; `infra.platform` puts them together for an environment."""
+"""Thin stacks, one concern per file; `infra.platform` assembles them for an environment."""

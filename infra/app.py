@@ -1,9 +1,9 @@
 """Composition root: one environment, its plan, the rendered tree and the stacks.
 
-`cdk deploy --all -c env=prod` takes `environments/prod.yaml`; without a context it is `local`. With `-c
-controls=true` the synthesis fails on what cdk-nag, cfn-guard or the rules of `infra/controls` find. `-c
-pipeline=true` is the pipeline of `pipeline.yaml` instead, with all its environments; `-c github=true` adds
-the role of the GitHub workflow to one.
+`cdk deploy --all -c env=prod` uses `environments/prod.yaml`; the default environment is `local`. With `-c
+controls=true` the synthesis fails on findings of cdk-nag, cfn-guard or the rules of `infra/controls`. `-c
+pipeline=true` synthesises the pipeline of `pipeline.yaml` with all its environments instead; `-c github=true`
+adds the role of the GitHub workflow to one environment.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ PIPELINE = Path("pipeline.yaml")
 
 
 def rendered(name: str) -> tuple[Environment, Path] | None:
-    """Environment `name` and its tree in `dist`; None where a finding or a rule forbids to deploy it."""
+    """Environment `name` and its tree in `dist`; None if a finding or a broken rule forbids the deploy."""
     workspace = load_project(name, MODELS, ENVIRONMENTS)
     planned = workspace.plan()
     for finding in planned.findings if planned else workspace.findings:
@@ -87,7 +87,7 @@ def main() -> int:
     if not (add_pipeline(app) if asked_for(app, "pipeline") else add_environment(app, name)):
         return 1
     if asked_for(app, "controls"):
-        # Beside the library: an app that does not ask for the checkers runs without them being installed.
+        # Imported here: without controls, the app runs without the checkers installed.
         from infra.controls.plugins import add_controls
 
         add_controls(app)

@@ -1,4 +1,4 @@
-"""The roles that `cdk bootstrap` leaves in an account: whoever deploys may become these, and nothing else."""
+"""The roles of `cdk bootstrap`: deployers may assume these, and nothing else."""
 
 from __future__ import annotations
 
@@ -10,6 +10,6 @@ BootstrapRole = Literal["deploy", "file-publishing", "lookup"]
 
 
 def bootstrap_role_arn(role: BootstrapRole, *, account: str, region: str) -> str:
-    """ARN of a role of the modern bootstrap stack with its default qualifier."""
+    """ARN of a role of the modern bootstrap stack, with the default qualifier."""
     name = f"cdk-{DefaultStackSynthesizer.DEFAULT_QUALIFIER}-{role}-role-{account}-{region}"
     return f"arn:{Aws.PARTITION}:iam::{account}:role/{name}"

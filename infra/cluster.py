@@ -51,14 +51,14 @@ class ClusterStack(EnvironmentStack):
             deletion_protection=settings.deletion_protection,
             removal_policy=self.removal_policy,
         )
-        # The network stack has tagged them; the construct cannot see that.
+        # The network stack has tagged them, which the construct cannot see.
         Annotations.of(cluster.cluster).acknowledge_warning("@aws-cdk/aws-eks:clusterMustManuallyTagSubnet")
         self.publish("security-group-id", cluster.cluster.cluster_security_group_id)
 
 
 def cluster_security_group(stack: EnvironmentStack) -> ec2.ISecurityGroup:
-    """The group that EKS puts on the API server and on every node; other stacks admit it, and never change
-    it."""
+    """The security group of the API server and every node, created by EKS; other stacks refer to it and never
+    change it."""
     return ec2.SecurityGroup.from_security_group_id(
         stack, "ClusterSecurityGroup", stack.read(ClusterStack, "security-group-id"), mutable=False
     )

@@ -1,4 +1,4 @@
-"""Stack `Cost`: who hears of money, and when."""
+"""Stack `Cost`: cost alerts and their recipients."""
 
 from __future__ import annotations
 
@@ -36,5 +36,5 @@ class CostStack(EnvironmentStack):
 
     @staticmethod
     def needed(settings: Environment) -> bool:
-        """Whether anybody wants to hear of anything."""
+        """Whether any cost alert is configured."""
         return bool(settings.cost.emails)

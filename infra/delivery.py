@@ -73,9 +73,9 @@ class DeliveryStack(EnvironmentStack):
             log_retention_days=settings.cluster.log_retention_days,
             removal_policy=self.removal_policy,
         )
-        # The first thing Flux sees is a whole tree.
+        # Flux must find a complete tree when it starts.
         flux.release.node.add_dependency(delivery.upload)
-        if reports:  # pods get an identity only if the association is there when they start
+        if reports:  # pods get an identity only if the association exists when they start
             flux.release.node.add_dependency(reports.association)
 
     def _reports(self) -> CheckReports:
@@ -102,8 +102,8 @@ class DeliveryStack(EnvironmentStack):
 
     @staticmethod
     def needed(settings: Environment) -> bool:
-        """Whether AWS has a part in the delivery: a Git repository of yours and an Argo CD of yours need
-        nothing."""
+        """Whether AWS is part of the delivery: your own Git repository with your own Argo CD needs nothing
+        here."""
         return settings.delivery == "flux" or bool(settings.git and settings.git.managed)
 
     def _substitutions(self) -> dict[str, str]:

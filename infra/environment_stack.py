@@ -1,4 +1,4 @@
-"""What every stack of an environment has in common, and how stacks hand values to each other."""
+"""Base class of an environment's stacks, and how stacks pass values to each other."""
 
 from __future__ import annotations
 
@@ -17,9 +17,9 @@ from modelyard.spec import Environment
 class EnvironmentStack(Stack):
     """A stack of one concern in one environment.
 
-    Stacks hand over through SSM parameters with fixed paths, `/modelyard/ENVIRONMENT/CONCERN/KEY`. An export
-    would tie its producer to every consumer: CloudFormation refuses to change or delete it while somebody
-    imports it.
+    Stacks pass values through SSM parameters with fixed paths, `/modelyard/ENVIRONMENT/CONCERN/KEY`. An
+    export would couple the producer to every consumer: CloudFormation refuses to change or delete an imported
+    export.
     """
 
     concern: ClassVar[str]
@@ -46,13 +46,13 @@ class EnvironmentStack(Stack):
 
     @staticmethod
     def own_tag(settings: Environment) -> tuple[str, str]:
-        """Key and value of the tag on everything of an environment, nodes that Karpenter launches
-        included."""
+        """Key and value of the tag on all resources of an environment, including nodes that Karpenter
+        launches."""
         return ENVIRONMENT_TAG, settings.name
 
     @property
     def availability_zones(self) -> list[str]:
-        # CDK would look the account's zones up, which takes credentials; the environment names them.
+        # CDK would look up the account's zones, which needs credentials; the environment names them.
         return list(self.settings.availability_zones)
 
     @property
@@ -60,7 +60,7 @@ class EnvironmentStack(Stack):
         return RemovalPolicy.RETAIN if self.settings.removal == "retain" else RemovalPolicy.DESTROY
 
     def publish(self, key: str, value: str) -> None:
-        """Hand `value` to other stacks."""
+        """Publish `value` for other stacks."""
         ssm.StringParameter(
             self._published,
             "".join(part.capitalize() for part in key.split("-")),
@@ -69,6 +69,6 @@ class EnvironmentStack(Stack):
         )
 
     def read(self, producer: type[EnvironmentStack], key: str) -> str:
-        """A value that `producer` has published; CloudFormation reads it when it deploys this stack."""
+        """A value published by `producer`; CloudFormation reads it when it deploys this stack."""
         name = parameter_name(self.settings.name, producer.concern, key)
         return ssm.StringParameter.value_for_string_parameter(self, name)

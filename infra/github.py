@@ -1,4 +1,5 @@
-"""Stack `GitHub`: the role that the workflow of one repository takes in one environment, and GitHub as an
+"""Stack `GitHub`: the role that a repository's workflow assumes in one environment, and GitHub as an OIDC
+issuer.
 issuer."""
 
 from __future__ import annotations
@@ -19,11 +20,10 @@ _AUDIENCE: Final = "sts.amazonaws.com"
 
 
 class GitHubStack(EnvironmentStack):
-    """What an administrator deploys once, so that the workflow can deploy from then on without a stored key.
+    """Deployed once by an administrator, so that the workflow can then deploy without a stored key.
 
-    The token must be for this repository *and* for the GitHub environment of the same name: the reviewers
-    that the environment asks for stand before the credentials. With them one can become the roles of `cdk
-    bootstrap`, no more.
+    The token must be for this repository *and* for the GitHub environment of the same name, so required
+    reviewers approve before credentials are issued. The role may only assume the roles of `cdk bootstrap`.
     """
 
     concern = "github"
@@ -40,7 +40,7 @@ class GitHubStack(EnvironmentStack):
             "Deployer",
             role_name=f"modelyard-{settings.name}-github",
             description=f"Workflow of {pipeline.repository} in {settings.name}",
-            # One job deploys and waits for the models, with one session.
+            # One job deploys and waits for the models, in one session.
             max_session_duration=Duration.minutes(
                 promotion.DEPLOY_TIMEOUT_MINUTES + promotion.SMOKE_TIMEOUT_MINUTES
             ),

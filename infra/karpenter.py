@@ -1,4 +1,4 @@
-"""Stack `Karpenter`: roles and interruption queue; the controller itself comes with the rendered tree."""
+"""Stack `Karpenter`: roles and interruption queue; the controller is part of the rendered tree."""
 
 from __future__ import annotations
 

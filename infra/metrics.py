@@ -1,4 +1,4 @@
-"""Stack `Metrics`: where metrics are kept beyond the cluster."""
+"""Stack `Metrics`: storage of metrics outside the cluster."""
 
 from __future__ import annotations
 
@@ -32,5 +32,5 @@ class MetricsStack(EnvironmentStack):
 
     @staticmethod
     def needed(settings: Environment) -> bool:
-        """Whether metrics are kept beyond the cluster."""
+        """Whether metrics are stored outside the cluster."""
         return settings.monitoring.managed

@@ -1,4 +1,4 @@
-"""Stack `ModelCache`: the weights, apart from the cluster so that either can be kept without the other."""
+"""Stack `ModelCache`: the weights, separate from the cluster so that either can outlive the other."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ HANDED_OVER: Final[Mapping[str, tuple[str, ...]]] = {
     "s3-files": (FILE_SYSTEM_ID, ACCESS_POINT_ID),
     "lustre": (FILE_SYSTEM_ID, DNS_NAME, MOUNT_NAME),
 }
-"""What the rendered tree needs to know of the file system, by its kind."""
+"""Attributes of the file system that the rendered tree needs, by kind."""
 
 
 class ModelCacheStack(EnvironmentStack):
@@ -40,8 +40,8 @@ class ModelCacheStack(EnvironmentStack):
         buckets = [s3.Bucket.from_bucket_name(self, f"Bucket-{name}", name) for name in cache.read_buckets]
         ours = None
         if cache.weights_bucket or cache.file_system == "s3-files":
-            # S3's own key: weights are no secret, and with a key of ours every reader would need a grant. S3
-            # Files needs versions, and an overwritten checkpoint can be taken back.
+            # SSE-S3: weights are not secret, and with a KMS key every reader would need a grant. S3 Files
+            # needs versioning, which also allows restoring an overwritten checkpoint.
             ours = PrivateBucket(
                 self,
                 "Weights",
@@ -123,7 +123,7 @@ class ModelCacheStack(EnvironmentStack):
                 reason="Lustre has one subnet; those of the other zones go unused",
             )
         )
-        # The cluster's group is EKS' own: it admits everything out, and answers come back without a rule.
+        # EKS' cluster security group allows all egress, and responses need no rule.
         Annotations.of(self).acknowledge_warning("@aws-cdk/aws-ec2:ipv4IgnoreEgressRule")
         return {
             FILE_SYSTEM_ID: lustre.file_system.file_system_id,

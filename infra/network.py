@@ -77,7 +77,7 @@ class NetworkStack(EnvironmentStack):
 
 
 def vpc_of(stack: EnvironmentStack) -> ec2.IVpc:
-    """The environment's VPC as another stack sees it: its private subnets, by zone."""
+    """The environment's VPC for other stacks: its private subnets, by zone."""
     settings = stack.settings
     vpc = ec2.Vpc.from_vpc_attributes(
         stack,
@@ -89,6 +89,6 @@ def vpc_of(stack: EnvironmentStack) -> ec2.IVpc:
             stack.read(NetworkStack, f"private-subnet-{zone}") for zone in settings.availability_zones
         ],
     )
-    # Nothing here routes; the warning is about code that would.
+    # No code here adds routes; the warning is about code that does.
     Annotations.of(vpc).acknowledge_warning("@aws-cdk/aws-ec2:noSubnetRouteTableId")
     return vpc

@@ -1,4 +1,4 @@
-"""Stack `Pipeline`: CodePipeline takes a push through the environments, and changes itself first."""
+"""Stack `Pipeline`: CodePipeline promotes a push through the environments, and updates itself first."""
 
 from __future__ import annotations
 
@@ -25,16 +25,16 @@ from modelyard.spec import Environment, Pipeline
 
 NAME: Final = "modelyard-pipeline"
 CDK_CLI: Final = "2.1148.1"
-"""As in package.json: without it the pipeline would update itself with whatever npm calls the latest."""
+"""As in package.json; otherwise the pipeline would update itself with npm's latest release."""
 
 CDK_ASSETS: Final = "4.7.3"
-"""Publishes what templates refer to; the same trap."""
+"""Publishes the templates' assets; pinned for the same reason."""
 
 _RUNTIMES: Final = {"nodejs": "22", "python": "3.13"}
 
 
 class EnvironmentStage(Stage):
-    """The stacks of one environment, with the names that `cdk deploy -c env=NAME` gives them."""
+    """The stacks of one environment, named as by `cdk deploy -c env=NAME`."""
 
     def __init__(self, scope: Construct, construct_id: str, *, settings: Environment, tree: Path) -> None:
         super().__init__(scope, construct_id)
@@ -43,7 +43,7 @@ class EnvironmentStage(Stage):
 
 
 class PipelineStack(Stack):
-    """Source, checks and synthesis, then each environment with its smoke step, behind its approval if it has
+    """Source, checks and synthesis, then each environment with its smoke step, after its approval if it has
     one."""
 
     def __init__(
@@ -52,9 +52,7 @@ class PipelineStack(Stack):
         construct_id: str,
         *,
         pipeline: Pipeline,
-        environments: Sequence[
-            tuple[Environment, Path]
-        ],  # in the order of the stages, with their rendered trees
+        environments: Sequence[tuple[Environment, Path]],  # in stage order, with their rendered trees
     ) -> None:
         super().__init__(
             scope,
@@ -74,7 +72,7 @@ class PipelineStack(Stack):
             "Pipeline",
             pipeline_name=NAME,
             pipeline_type=codepipeline.PipelineType.V2,
-            # A second push waits for the first: environments are never of two commits at once.
+            # A second push waits for the first, so environments never mix commits.
             execution_mode=codepipeline.ExecutionMode.QUEUED,
             artifact_bucket=self._artifacts(),
             cross_account_keys=True,
@@ -94,7 +92,7 @@ class PipelineStack(Stack):
                 build_environment=codebuild.BuildEnvironment(
                     build_image=codebuild.LinuxBuildImage.STANDARD_8_0
                 ),
-                # jsii and the CDK command line want Node 22 or newer, in every project of the pipeline.
+                # jsii and the CDK CLI need Node 22 or later, in every project of the pipeline.
                 partial_build_spec=codebuild.BuildSpec.from_object(
                     {"phases": {"install": {"runtime-versions": _RUNTIMES}}}
                 ),
@@ -105,7 +103,7 @@ class PipelineStack(Stack):
         )
         approvals = {stage.environment: stage.approval for stage in pipeline.stages}
         self.stages = [self._add(settings, tree, approvals[settings.name]) for settings, tree in environments]
-        # Now, not while the app is synthesised: what it makes is then there for aspects and acknowledgements.
+        # Built now, not during synthesis, so that aspects and acknowledgements see its resources.
         self.pipeline.build_pipeline()
         narrow_permissions(self)
         use_exact_actions(self)
@@ -129,6 +127,6 @@ class PipelineStack(Stack):
         )
 
     def _artifacts(self) -> PrivateBucket:
-        """Source and templates on their way; the accounts of the environments read them with this key."""
+        """Source and templates in transit; the environments' accounts read them with this key."""
         key = EncryptionKey(self, "ArtifactsKey", description="Artifacts of the pipeline")
         return PrivateBucket(self, "Artifacts", key=key, expire_days=90, old_versions_days=7)

@@ -1,4 +1,4 @@
-"""What the roles of the pipeline may do, where CDK Pipelines writes wildcards and takes no narrower list."""
+"""Permissions of the pipeline's roles, where CDK Pipelines uses wildcards and offers no narrower list."""
 
 from __future__ import annotations
 
@@ -14,17 +14,17 @@ from constructs import IConstruct
 from infra.bootstrap import bootstrap_role_arn
 
 _UNUSED: Final = {"codebuild:CreateReportGroup", "logs:CreateLogGroup"}
-"""First actions of statements about reports, which nobody writes, and about log groups other than the one
-that is stated."""
+"""First actions of statements that are not needed: report groups, and log groups other than the declared
+one."""
 
 _BEFORE_EXACT_ACTIONS: Final = 850
 
 
 def narrow_permissions(stack: Stack) -> None:
-    """Give every `*` of CDK Pipelines a name: its own stacks, its own projects, the bootstrap roles of its
+    """Replace every `*` of CDK Pipelines: by its own stacks, its own projects, the bootstrap roles of its
     account.
 
-    A wildcard that is not known here stays, for the controls to find.
+    A wildcard that is not handled here stays, for the controls to find.
     """
     Aspects.of(stack).add(_Narrow(stack), priority=_BEFORE_EXACT_ACTIONS)
 
@@ -56,13 +56,13 @@ class _Narrow:
         actions = statement["Action"] if isinstance(statement["Action"], list) else [statement["Action"]]
         if _UNUSED & set(actions):
             return
-        if actions == ["codestar-connections:UseConnection"]:  # the name of the service before 2024
+        if actions == ["codestar-connections:UseConnection"]:  # the service's name before 2024
             yield {**statement, "Action": [*actions, "codeconnections:UseConnection"]}
             return
         if statement["Resource"] != "*" and not _any_role(statement["Resource"]):
             yield statement
             return
-        # Statements about "*" come merged: each action gets resources of its own.
+        # Statements on "*" are merged: each action gets its own resources.
         for action in actions:
             resources = self._named[action]() if action in self._named else statement["Resource"]
             yield {**statement, "Action": action, "Resource": self._stack.resolve(resources)}

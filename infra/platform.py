@@ -1,4 +1,4 @@
-"""All stacks of one environment, in the order in which they build on each other."""
+"""All stacks of one environment, in dependency order."""
 
 from __future__ import annotations
 
@@ -19,8 +19,7 @@ from modelyard.spec import Environment
 
 
 def add_platform(scope: Construct, settings: Environment, *, tree: Path) -> list[EnvironmentStack]:
-    """Add the stacks of `settings` to an App or to a pipeline Stage; `tree` is the rendered folder to
-    deliver."""
+    """Add the stacks of `settings` to an App or a pipeline Stage; `tree`: the rendered folder to deliver."""
     network = NetworkStack(scope, "Network", settings=settings)
     cluster = ClusterStack(scope, "Cluster", settings=settings)
     cluster.add_stack_dependency(network, "VPC and subnets, by SSM parameters")

@@ -1,4 +1,4 @@
-"""How the suite is spread over processes: by file, the longest files first, and long tests one by one."""
+"""Distribution of the suite over processes: by file, the longest files first, and long tests one by one."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What is dear to make is made once in a run, whichever of its processes asks first."""
+"""Expensive fixtures are created once per run and shared by all its processes."""
 
 from __future__ import annotations
 

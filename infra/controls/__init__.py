@@ -1,2 +1,1 @@
-"""What templates are held to: rules of our own, the checkers of others, and the findings that are
-accepted."""
+"""Checks of the templates: our own rules, third-party checkers, and the accepted findings."""

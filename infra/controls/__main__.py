@@ -1,5 +1,5 @@
-"""`make controls`: all checkers over all apps, or those that are named; exit code 1 where a finding is open
-or stale."""
+"""`make controls`: all checkers over all apps, or over the named ones; exit code 1 if a finding is open or an
+acknowledgement is stale."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ def main(root: Path, wanted: Sequence[str]) -> int:
     unaccepted = [violation for each in surveys for violation in each.verdict.open]
     for violation in unaccepted:
         print(violation)
-    # Whether something is still needed can be said of all apps together only.
+    # Stale acknowledgements can only be found over all apps together.
     unused = [] if wanted else stale(surveys, SHIPPED)
     for acknowledgement, rule in unused:
         print(f"nothing to accept: {acknowledgement.checker} {rule} at {acknowledgement.path}")

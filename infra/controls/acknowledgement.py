@@ -1,4 +1,4 @@
-"""What accepts a finding: which checker, which rule, where, and why."""
+"""Acknowledgements of findings: which checker, which rule, where, and why."""
 
 from __future__ import annotations
 
@@ -10,12 +10,12 @@ from infra.controls.violation import Checker, Violation
 
 @dataclass(frozen=True)
 class Place:
-    """Where stacks go."""
+    """Account, region and buckets of some stacks."""
 
     account: str
     region: str
     disposable: bool
-    buckets: tuple[str, ...] = ()  # those of others that model servers read
+    buckets: tuple[str, ...] = ()  # buckets that model servers read and the stacks do not own
 
 
 @dataclass(frozen=True)
@@ -23,14 +23,14 @@ class AcceptedRules:
     """One reason for one or more rules of a checker.
 
     Rules are exact, with `{account}` and `{region}` for the stack's own, and `{bucket}` for each of its
-    buckets; paths are patterns over construct paths that begin with the stack's name.
+    buckets; paths are patterns for construct paths, starting with the stack's name.
     """
 
     checker: Checker
     rules: tuple[str, ...]
     path: str
     reason: str
-    disposable: bool = False  # only where `removal` is destroy: nothing of it is for production
+    disposable: bool = False  # only if `removal` is destroy: not for production
 
     def covers(self, violation: Violation, place: Place) -> bool:
         return (
@@ -40,11 +40,11 @@ class AcceptedRules:
         )
 
     def rules_in(self, place: Place) -> tuple[str, ...]:
-        """The rules that are accepted in `place`, as the checker names them there."""
+        """The rules accepted in `place`, under the checker's names there."""
         return tuple(named for rule in self.rules for named in self.names_of(rule, place))
 
     def names_of(self, rule: str, place: Place) -> tuple[str, ...]:
-        """What one of the rules is called in `place`; nothing where it is not accepted."""
+        """Names of one of the rules in `place`; empty if it is not accepted there."""
         if self.disposable and not place.disposable:
             return ()
         named = rule.replace("{account}", place.account).replace("{region}", place.region)
@@ -54,10 +54,10 @@ class AcceptedRules:
 
 
 def managed(*names: str) -> tuple[str, ...]:
-    """cdk-nag's rules for managed policies of AWS."""
+    """cdk-nag's rules for AWS managed policies."""
     return tuple(f"AwsSolutions-IAM4[Policy::arn:<AWS::Partition>:iam::aws:policy/{name}]" for name in names)
 
 
 def wild(*resources: str) -> tuple[str, ...]:
-    """cdk-nag's rules for wildcards in resources."""
+    """cdk-nag's rules for resource wildcards."""
     return tuple(f"AwsSolutions-IAM5[Resource::{resource}]" for resource in resources)

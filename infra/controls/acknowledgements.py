@@ -1,6 +1,6 @@
-"""Findings that are accepted: which checker, which rule, where, and why. Nothing is accepted anywhere else.
+"""The accepted findings: which checker, which rule, where, and why. Nothing is accepted anywhere else.
 
-A pattern that matches nothing any more is an error (`python -m infra.controls` and the tests say which).
+A pattern that no longer matches anything is an error (`python -m infra.controls` and the tests name it).
 """
 
 from __future__ import annotations
@@ -414,21 +414,21 @@ PIPELINE: Final = (
 """For the stack of the pipeline."""
 
 SHIPPED: Final[tuple[AcceptedRules, ...]] = (*ENVIRONMENT, *PIPELINE)
-"""Those that the environments of this repository need."""
+"""The acknowledgements that this repository's environments need."""
 
 ACKNOWLEDGEMENTS: Final[tuple[AcceptedRules, ...]] = (*ENVIRONMENT, *OPTIONS, *PIPELINE)
 
 
 @dataclass(frozen=True)
 class Verdict:
-    """The findings of one set of stacks: those that nobody has accepted, and who accepted the others."""
+    """The findings of some stacks: open findings, and the acknowledgements of the others."""
 
     open: tuple[Violation, ...]
     accepted: tuple[tuple[Violation, AcceptedRules], ...]
 
 
 def judge(violations: Iterable[Violation], place: Place) -> Verdict:
-    """Hold `violations` of stacks in one place against what is accepted there."""
+    """Check `violations` of stacks in one place against the acknowledgements."""
     unaccepted, accepted = [], []
     for violation in sorted(set(violations)):
         covering = [each for each in ACKNOWLEDGEMENTS if each.covers(violation, place)]

@@ -1,5 +1,5 @@
-"""Who may do what, as templates say it: no wildcard action, and a wildcard resource only where AWS offers
-nothing else."""
+"""IAM rules for templates: no wildcard actions, and wildcard resources only for actions without resource
+types."""
 
 from __future__ import annotations
 
@@ -29,12 +29,12 @@ UNSCOPED: Final = {
     ),
     "pricing:GetProducts": _AUTHORIZATION + "list_awspricelist.html",
     "iam:ListInstanceProfiles": _AUTHORIZATION + "list_awsidentityandaccessmanagementiam.html",
-    # Its resource types are load balancers; a cluster is named by the condition key
+    # Its only resource types are load balancers; a cluster is matched by the condition key
     # arc-zonal-shift:ResourceIdentifier.
     "arc-zonal-shift:GetManagedResource": _AUTHORIZATION
     + "list_amazonapplicationrecoverycontroller-zonalshift.html",
 }
-"""Actions that AWS authorizes for no particular resource, each with the page that says so."""
+"""Actions without resource-level permissions, each with the AWS page that says so."""
 
 _BROAD: Final = ("AdministratorAccess", "PowerUserAccess", "IAMFullAccess")
 
@@ -60,7 +60,7 @@ def as_list(value: Any) -> list[Any]:
 
 
 def statements(template: Template) -> Iterator[tuple[str, dict[str, Any]]]:
-    """Logical id and statement of everything that gives an identity permissions."""
+    """Logical id and statement of everything that grants permissions to an identity."""
     for name, resource in template.get("Resources", {}).items():
         properties = resource.get("Properties", {})
         documents = [properties.get(_DOCUMENTS[resource["Type"]])] if resource["Type"] in _DOCUMENTS else []

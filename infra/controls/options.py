@@ -1,4 +1,4 @@
-"""Findings that are accepted for what the shipped environments leave at its default; the rest is in
+"""Accepted findings for options that the shipped environments do not use; the others are in
 `acknowledgements`."""
 
 from __future__ import annotations
@@ -52,4 +52,4 @@ OPTIONS: Final = (
         "the rules of S3 Files, by the prefix that the service gives them, and by its name as their owner",
     ),
 )
-"""Looked at where a test uses the option: tests/fixtures/platforms."""
+"""Checked only where a test uses the option: tests/fixtures/platforms."""

@@ -1,4 +1,5 @@
-"""`python -m infra.controls.page docs/explanation/controls.md`: the list of what is accepted, written into
+"""`python -m infra.controls.page docs/explanation/controls.md` writes the list of accepted findings into the
+page.
 its page."""
 
 from __future__ import annotations
@@ -16,7 +17,7 @@ END = "<!-- end of acknowledgements -->"
 
 
 def with_list(page: str) -> str:
-    """`page` with the list as the data have it."""
+    """`page` with the current list."""
     before, _, rest = page.partition(BEGIN)
     _, _, after = rest.partition(END)
     return f"{before}{BEGIN}\n\n{acknowledgements()}\n\n{END}{after}"

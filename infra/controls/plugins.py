@@ -1,5 +1,4 @@
-"""cdk-nag, cfn-guard and the rules of our own as plugins of a CDK app: with them, a finding fails `cdk
-synth`."""
+"""cdk-nag, cfn-guard and our own rules as plugins of a CDK app: with them, a finding fails `cdk synth`."""
 
 from __future__ import annotations
 
@@ -26,13 +25,13 @@ PLUGINS: Final[dict[str, Checker]] = {
     "modelyard": "template-rules",
     "CloudFormation Validate": "cfn-validate",
 }
-"""Name of a plugin in reports and acknowledgements to our name of the checker."""
+"""Plugin name in reports and acknowledgements to our name for the checker."""
 
 BROKEN_GUARD_RULES: Final = ("ct-lambda-pr-3",)
-"""The plugin dies of this rule's answer for a function whose subnets are parameters, and of all others with
-it (0.0.62).
+"""The plugin crashes on this rule's result for a function whose subnets are parameters, and loses all other
+results (0.0.62).
 
-The rule asks that functions are in a VPC; checkov's CKV_AWS_117 asks the same.
+The rule requires functions to be in a VPC; checkov's CKV_AWS_117 requires the same.
 """
 
 REPORT: Final = "validation-report.json"
@@ -40,7 +39,7 @@ REPORT: Final = "validation-report.json"
 
 @jsii.implements(cdk.IPolicyValidationPlugin)
 class TemplateRules:
-    """`infra.controls.template_rules` as CDK calls it."""
+    """`infra.controls.template_rules` with CDK's plugin interface."""
 
     @property
     def name(self) -> str:
@@ -72,7 +71,7 @@ class TemplateRules:
 
 
 def add_controls(app: cdk.App) -> None:
-    """Have `app` fail its synthesis on what cdk-nag, cfn-guard or our own rules find, unless it is
+    """Make the synthesis of `app` fail on findings of cdk-nag, cfn-guard or our own rules, unless they are
     accepted."""
     _acknowledge([child for child in app.node.find_all() if isinstance(child, cdk.Stack)])
     cdk.Validations.of(app).add_plugins(
@@ -90,7 +89,7 @@ def place_of(stack: cdk.Stack) -> Place:
 
 
 def _acknowledge(stacks: Sequence[cdk.Stack]) -> None:
-    """Write every acknowledgement onto the constructs that it is about."""
+    """Write every acknowledgement to its constructs."""
     names = {checker: plugin for plugin, checker in PLUGINS.items()}
     everywhere = [stack.node.path for stack in stacks]
     for stack in stacks:
@@ -99,7 +98,7 @@ def _acknowledge(stacks: Sequence[cdk.Stack]) -> None:
         children = {
             path_in_stack(stack, child): child
             for child in stack.node.find_all()
-            if not f"{child.node.path}/".startswith(within)  # a stack of a stage: it has its own turn
+            if not f"{child.node.path}/".startswith(within)  # stacks of a stage are handled separately
         }
         for each in ACKNOWLEDGEMENTS:
             if each.checker not in names:
@@ -112,26 +111,26 @@ def _acknowledge(stacks: Sequence[cdk.Stack]) -> None:
 
 
 def path_in_stack(stack: cdk.Stack, construct: Any) -> str:
-    """Path of `construct` that begins with the stack's own name, whatever the stack is part of."""
+    """Path of `construct` starting with the stack's name, whether or not the stack is in a stage."""
     path: str = construct.node.path
     return stack.node.id + path.removeprefix(stack.node.path)
 
 
 class CheckerFailed(Exception):
-    """A checker broke, so that its silence says nothing."""
+    """A checker failed, so its missing findings prove nothing."""
 
 
 def read_report(assembly: Path, stacks: Iterable[str]) -> tuple[list[Violation], list[Violation]]:
-    """What the plugins found in the app with these stacks, by construct path: what fails it, and what is
-    acknowledged.
+    """The plugins' findings for these stacks, by construct path: findings that fail the app, and acknowledged
+    ones.
 
     Raises:
-        CheckerFailed: a plugin could not do its work, which CDK reports like a finding without any place.
+        CheckerFailed: a plugin failed, which CDK reports as a finding without a place.
     """
     report = json.loads((assembly / REPORT).read_text(encoding="utf-8"))
     found: list[Violation] = []
     acknowledged: list[Violation] = []
-    for plugin in report["pluginReports"]:  # without one that has nothing to say
+    for plugin in report["pluginReports"]:  # plugins without findings are not in the report
         if problem := plugin.get("metadata", {}).get("error"):
             raise CheckerFailed(f"{plugin['pluginName']}: {' '.join(problem.split())}")
         for key, into in (("violations", found), ("suppressedViolations", acknowledged)):
@@ -145,10 +144,10 @@ def _violations(
     for violation in reported:
         for construct in violation["violatingConstructs"]:
             path: str = construct["constructPath"]
-            if not path:  # cfn-guard now and then names a rule without a place
+            if not path:  # cfn-guard sometimes reports a rule without a place
                 yield Violation(checker, violation["ruleName"], "", violation["description"].splitlines()[0])
                 continue
-            # The stacks of a pipeline lie within the pipeline's: the nearest one is meant.
+            # A pipeline's stacks are nested in the pipeline stack: take the innermost.
             stack = max((each for each in stacks if f"{path}/".startswith(f"{each}/")), key=len)
             outside = stack.removesuffix(stack.rpartition("/")[2])
             message = violation["description"].splitlines()[0]

@@ -1,4 +1,4 @@
-"""checkov and cfn-lint over synthesised templates; neither needs the network."""
+"""checkov and cfn-lint on synthesised templates; neither needs the network."""
 
 from __future__ import annotations
 
@@ -18,10 +18,10 @@ from infra.controls.violation import Template, Violation
 
 @dataclass(frozen=True)
 class StackTemplate:
-    """A template, with the construct path of everything in it that has a logical id."""
+    """A template, with the construct path of each logical id."""
 
     construct: str
-    """Construct path of the stack; in a pipeline it begins with the pipeline and the stage."""
+    """Construct path of the stack; in a pipeline it starts with the pipeline and the stage."""
     file: Path
     paths: dict[str, str]
 
@@ -39,7 +39,7 @@ class StackTemplate:
 
 
 def templates_of(assembly: Path) -> list[StackTemplate]:
-    """Every template of a cloud assembly, those of pipeline stages included."""
+    """Every template of a cloud assembly, including pipeline stages."""
     found = []
     manifest = json.loads((assembly / "manifest.json").read_text(encoding="utf-8"))
     for artifact in manifest["artifacts"].values():
@@ -63,8 +63,7 @@ def templates_of(assembly: Path) -> list[StackTemplate]:
     return found
 
 
-# The message of an informational rule, which cfn-lint 1.58 passes on as an error of a pipeline's actions
-# (E3703).
+# Message of an informational rule that cfn-lint 1.58 reports as an error of a pipeline's actions (E3703).
 _MATTER_OF_TASTE = "Prefer using Fn::Sub over Fn::Join with an empty delimiter"
 
 
@@ -81,7 +80,7 @@ def cfn_lint_violations(templates: Iterable[StackTemplate], *, region: str) -> I
 def checkov_violations(
     assemblies: dict[str, list[StackTemplate]], *, command: Path, workspace: Path
 ) -> dict[str, list[Violation]]:
-    """What checkov finds, by name of the assembly. One run for all: most of its time is its start."""
+    """checkov's findings by assembly name. One run for all, because most of its time is start-up."""
     index: dict[str, tuple[str, StackTemplate]] = {}
     shutil.rmtree(workspace, ignore_errors=True)
     for name, templates in assemblies.items():
@@ -112,7 +111,7 @@ def checkov_violations(
         found[name].append(
             Violation("checkov", check["check_id"], each.path(logical_id), check["check_name"])
         )
-    # Without --quiet it says what has passed: a template of which it says nothing was not looked at.
+    # Without --quiet it also lists passed checks: a template without any result was not scanned.
     if unseen := set(index) - seen:
         raise RuntimeError(f"checkov said nothing of {', '.join(sorted(unseen))}: {run.stderr}")
     return found

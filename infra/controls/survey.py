@@ -1,4 +1,4 @@
-"""Every checker over the stacks of every environment, and of the pipeline between them."""
+"""Every checker on the stacks of every environment, and on the pipeline."""
 
 from __future__ import annotations
 
@@ -28,15 +28,15 @@ CHECKOV = Path(".venv-scanners") / "bin" / "checkov"
 
 @dataclass(frozen=True)
 class Survey:
-    """What the checkers say of one app."""
+    """The checkers' findings for one app."""
 
     name: str
     place: Place
     templates: tuple[StackTemplate, ...]
     refused: frozenset[Violation]
-    """What fails the synthesis of the app with its plugins."""
+    """Findings that fail the synthesis of the app with its plugins."""
     violations: frozenset[Violation]
-    """Everything that was found, accepted or not."""
+    """All findings, accepted or not."""
 
     @property
     def verdict(self) -> Verdict:
@@ -45,8 +45,7 @@ class Survey:
 
 @dataclass(frozen=True)
 class Assembled:
-    """An app with the plugins in it, synthesised whatever they found. `stacks`: those that are looked at
-    here."""
+    """An app with its plugins, synthesised regardless of findings. `stacks`: the stacks to check here."""
 
     name: str
     place: Place
@@ -55,7 +54,7 @@ class Assembled:
 
 
 def shipped_apps(root: Path, folder: Path, wanted: Sequence[str] = ()) -> list[Assembled]:
-    """Every app of this repository: each environment, with the role of its workflow, and the pipeline."""
+    """Every app of this repository: each environment with its workflow role, and the pipeline."""
     environments = sorted(environment_files(root / "environments"))
     if unknown := set(wanted) - {*environments, PIPELINE}:
         raise SystemExit(
@@ -73,7 +72,7 @@ def assemble(
     name: str | None = None,  # default: the environment's
     change: Callable[[cdk.App], None] = lambda app: None,
 ) -> Assembled:
-    """Synthesise an environment as it is shipped, or as `change` leaves it."""
+    """Synthesise an environment as shipped, or modified by `change`."""
     settings = read_environment(root, environment)
     app = new_app(root, folder / "cdk.out")
     stacks: list[cdk.Stack] = [*add_platform(app, settings, tree=_some_tree(folder))]
@@ -83,7 +82,7 @@ def assemble(
 
 
 def assemble_pipeline(root: Path, folder: Path) -> Assembled:
-    """Synthesise the pipeline with its stages. Their stacks are those of the environments, and looked at
+    """Synthesise the pipeline with its stages. The stages' stacks are the environments' and are checked
     there."""
     pipeline, tree = read_pipeline(root), _some_tree(folder)
     stages = [(read_environment(root, stage.environment), tree) for stage in pipeline.stages]
@@ -107,8 +106,7 @@ def read_pipeline(root: Path) -> Pipeline:
 
 
 def new_app(root: Path, out: Path, *, validate: bool = True) -> cdk.App:
-    """An app with the feature flags that the command line takes from `cdk.json`, with CDK's own validation or
-    without."""
+    """An app with the feature flags of `cdk.json`, with or without CDK's own validation."""
     flags: dict[str, Any] = json.loads((root / "cdk.json").read_text(encoding="utf-8"))["context"]
     return cdk.App(outdir=str(out), context=flags, builtin_cloud_formation_validation=validate)
 
@@ -117,14 +115,14 @@ def _synthesised(app: cdk.App, name: str, stacks: Sequence[cdk.Stack], out: Path
     add_controls(app)
     try:
         app.synth()
-    except RuntimeError as refused:  # the assembly is complete; the report says what was found
+    except RuntimeError as refused:  # the assembly is complete; the report has the findings
         if "ValidationFailed" not in str(refused):
             raise
     return Assembled(name, place_of(stacks[0]), out, tuple(stack.node.path for stack in stacks))
 
 
 def survey(assembled: Iterable[Assembled], *, checkov: Path, workspace: Path) -> list[Survey]:
-    """Hold all of `assembled` against every checker."""
+    """Check all of `assembled` with every checker."""
     apps = list(assembled)
     templates = {
         app.name: [each for each in templates_of(app.folder) if each.construct in app.stacks] for app in apps
@@ -133,8 +131,7 @@ def survey(assembled: Iterable[Assembled], *, checkov: Path, workspace: Path) ->
     surveys = []
     for app in apps:
         refused, acknowledged = read_report(app.folder, [each.construct for each in templates_of(app.folder)])
-        # The built-in validation runs in every synthesis; what it may say is acknowledged beside the
-        # construct.
+        # The built-in validation runs in every synthesis; its acknowledgements are next to the constructs.
         plugins = [*refused, *(found for found in acknowledged if found.checker != "cfn-validate")]
         names = {each.stack for each in templates[app.name]}
         here = {found for found in plugins if not found.path or found.path.partition("/")[0] in names}
@@ -152,7 +149,7 @@ def survey(assembled: Iterable[Assembled], *, checkov: Path, workspace: Path) ->
 def stale(
     surveys: Iterable[Survey], acknowledgements: Iterable[AcceptedRules]
 ) -> list[tuple[AcceptedRules, str]]:
-    """Rules of `acknowledgements` that matched nothing anywhere."""
+    """Rules of `acknowledgements` that matched no finding."""
     wanted = list(acknowledgements)
     used = {
         (acknowledgement, rule)
@@ -167,8 +164,7 @@ def stale(
 
 
 def _some_tree(folder: Path) -> Path:
-    """A folder to deliver. What is in it decides over the name of an asset and over nothing else in a
-    template."""
+    """A tree to deliver. Its content affects only the asset's name in a template."""
     tree = folder / "tree"
     tree.mkdir(parents=True)
     (tree / KUSTOMIZATION).write_text("resources: []\n", encoding="utf-8")

@@ -1,9 +1,9 @@
-"""Rules over CloudFormation templates, for what the other checkers do not see.
+"""Rules for CloudFormation templates that the other checkers lack.
 
-cdk-nag knows `aws_eks`, not `aws_eks_v2`; checkov has no rule for a public API server; neither asks for all
-five logs of a control plane or sees a node group on Amazon Linux 2. A rule is a function of a template: it
-yields the logical id of a resource and what is wrong with it. Values that only CloudFormation knows count as
-wrong where a literal would be right.
+cdk-nag knows `aws_eks`, not `aws_eks_v2`; checkov has no rule for a public API server; neither requires all
+five control-plane logs or detects a node group on Amazon Linux 2. A rule is a function of a template and
+yields the logical id of a resource and a message. Values that only CloudFormation knows count as wrong where
+a literal would be right.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ def resources(template: Template, kind: str) -> Iterator[tuple[str, dict[str, An
 def eks_endpoint_open(template: Template) -> Iterator[Broken]:
     for name, properties in resources(template, "AWS::EKS::Cluster"):
         network = properties.get("ResourcesVpcConfig", {})
-        if network.get("EndpointPublicAccess", True) is False:  # EKS' own default is a public endpoint
+        if network.get("EndpointPublicAccess", True) is False:  # EKS defaults to a public endpoint
             continue
         cidrs = network.get("PublicAccessCidrs") or list(_WORLD)
         if not isinstance(cidrs, list) or any(cidr in _WORLD for cidr in cidrs):
@@ -143,7 +143,7 @@ RULES: Final[Mapping[str, Rule]] = {
 
 
 def broken_rules(template: Template) -> Iterator[tuple[str, str, str]]:
-    """Rule, logical id and message of everything in `template` that breaks a rule."""
+    """Rule, logical id and message of every violation in `template`."""
     for rule, check in RULES.items():
         for name, message in check(template):
             yield rule, name, message

@@ -1,4 +1,4 @@
-"""What a checker has found, in one form for all checkers."""
+"""A checker's finding, in one form for all checkers."""
 
 from __future__ import annotations
 
@@ -11,10 +11,10 @@ Template = dict[str, Any]
 
 @dataclass(frozen=True, order=True)
 class Violation:
-    """A rule that something in a template breaks.
+    """A rule that a resource of a template violates.
 
-    `path` is the construct path from its stack on, such as `Network/Network/Vpc/Resource`: the same for every
-    checker, in every environment, and whether or not the stack is part of a pipeline.
+    `path` is the construct path starting with its stack, such as `Network/Network/Vpc/Resource`: the same for
+    every checker and environment, inside or outside a pipeline.
     """
 
     checker: Checker

@@ -1,5 +1,4 @@
-"""An account that is all right, an environment for it, and the command in this process. No socket is
-opened."""
+"""A healthy account, an environment for it, and the command run in this process. No socket is opened."""
 
 from __future__ import annotations
 

@@ -1,5 +1,4 @@
-"""An AWS account for tests: moto's, and answers of our own, held to botocore's models, where moto has no
-API."""
+"""A fake AWS account: moto, and our own answers, validated by botocore's models, where moto has no API."""
 
 from __future__ import annotations
 

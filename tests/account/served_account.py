@@ -1,8 +1,7 @@
-"""The fake account behind an HTTP address, for commands in processes of their own: AWS_ENDPOINT_URL leads
-there.
+"""The fake account behind an HTTP address, for commands in separate processes: AWS_ENDPOINT_URL points to it.
 
-moto's own server needs packages that nothing else here does. A request is parsed and its answer written by
-moto's routers, parsers and serialisers; in between, boto3 asks the fake account in this process.
+moto's own server needs packages that nothing else here needs. moto's routers, parsers and serialisers parse
+the request and write the answer; in between, boto3 calls the fake account in this process.
 """
 
 from __future__ import annotations

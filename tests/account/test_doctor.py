@@ -1,5 +1,5 @@
-"""`modelyard doctor` says what an account lacks, with the command that mends it, and what it was not allowed
-to see."""
+"""`modelyard doctor` reports what an account lacks, with the command that fixes it, and what it could not
+check."""
 
 from __future__ import annotations
 

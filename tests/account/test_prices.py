@@ -1,5 +1,5 @@
-"""`modelyard catalog refresh` asks AWS for prices, and every command then plans with them and says of what
-day they are."""
+"""`modelyard catalog refresh` queries AWS for prices; every command then plans with them and states their
+date."""
 
 from __future__ import annotations
 

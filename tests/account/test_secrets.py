@@ -1,5 +1,4 @@
-"""`modelyard secrets` puts values in, says which are missing and makes new keys, and shows a value to
-nobody."""
+"""`modelyard secrets` sets values, lists missing ones and generates new keys, and never shows a value."""
 
 from __future__ import annotations
 

@@ -1,5 +1,4 @@
-"""`modelyard verify` in an account whose buckets and parameters are moto's: what the pods' reports make of
-it."""
+"""`modelyard verify` with moto's buckets and parameters: how the pods' reports are judged."""
 
 from __future__ import annotations
 

@@ -1,8 +1,8 @@
-"""The constants of the memory table, from the measurements: what each log implies, and their median.
+"""Calibration of the memory table's constants: the value that each log implies, and their median.
 
 A constant belongs to the versions that share a mechanism (an entry of engines/vllm/memory.yaml). Each log
-that prints a term implies one value of the constant behind it; the median of these is the constant. Leaving a
-family of models out gives the constants for the held-out error.
+that prints a term implies one value of its constant; the constant is their median. Leaving a model family out
+gives the constants for the held-out error.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""How far the memory model is from what real engines printed: `make accuracy`."""
+"""Error of the memory model against the logs of real engines: `make accuracy`."""
 
 from __future__ import annotations
 

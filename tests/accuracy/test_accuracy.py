@@ -1,4 +1,4 @@
-"""The memory model against what real engines printed: `make accuracy` shows the same figures."""
+"""The memory model against the logs of real engines; `make accuracy` prints the same numbers."""
 
 from __future__ import annotations
 

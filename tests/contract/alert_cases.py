@@ -1,4 +1,4 @@
-"""What each alert must wake somebody up for, and what it must not: series a minute apart, for promtool."""
+"""When each alert must fire, and when it must not: series with one sample a minute, for promtool."""
 
 from __future__ import annotations
 

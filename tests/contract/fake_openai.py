@@ -1,4 +1,4 @@
-"""An OpenAI endpoint of a few answers, on this machine, that can have one defect."""
+"""A local OpenAI endpoint with a few answers and, on request, one defect."""
 
 from __future__ import annotations
 

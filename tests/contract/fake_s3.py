@@ -1,4 +1,4 @@
-"""S3 on this machine as far as PutObject goes: what was put where, or a refusal."""
+"""A local S3 with PutObject only: records the objects, or refuses."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A server of a test, for as long as it is needed."""
+"""A local HTTP server for the duration of a test."""
 
 from __future__ import annotations
 

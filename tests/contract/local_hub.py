@@ -1,4 +1,4 @@
-"""A Hugging Face hub on this machine, of which a test gives the answers."""
+"""A local Hugging Face Hub whose answers a test defines."""
 
 from __future__ import annotations
 

@@ -1,7 +1,8 @@
-"""Safety lines taken out of the rendered objects, one at a time, and the check that notices: `make mutants`.
+"""Removes safety settings from the rendered objects, one at a time, and prints the check that notices: `make
+mutants`.
 
-The rules of `modelyard.object_rules` are asked first, then the production checklist, Kubernetes' own schemas
-and, where MODELYARD_CRDS names them, the definitions of custom resources.
+Checks in order: the rules of `modelyard.object_rules`, the production checklist, Kubernetes' own schemas and,
+with MODELYARD_CRDS, the CRDs.
 """
 
 from __future__ import annotations

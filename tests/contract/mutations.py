@@ -1,4 +1,4 @@
-"""Safety lines of the rendered objects, and how each is taken out."""
+"""Safety settings of the rendered objects, and how to remove each."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Every rule of every environment as Prometheus' own tool reads it; every alert fires when it must, and only
+"""Every rule of every environment is valid for Prometheus' own tool; every alert fires when it must, and only
 then."""
 
 from __future__ import annotations

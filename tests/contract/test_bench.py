@@ -1,4 +1,4 @@
-"""The load test, with the real load generator, against endpoints that are right, broken and away."""
+"""The load test, with the real load generator, against working, broken and missing endpoints."""
 
 from __future__ import annotations
 

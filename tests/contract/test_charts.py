@@ -1,4 +1,4 @@
-"""Charts of the project's own: one composition for `render`, `cdk8s synth` and `cdk deploy`."""
+"""The project's own charts: one composition for `render`, `cdk8s synth` and `cdk deploy`."""
 
 from __future__ import annotations
 

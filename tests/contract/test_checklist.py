@@ -1,5 +1,5 @@
-"""The production checklist: what is shipped passes, and every point fails when its object loses what it is
-read from."""
+"""The production checklist: shipped environments pass, and every point fails when its object loses the
+checked field."""
 
 from __future__ import annotations
 

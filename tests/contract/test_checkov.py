@@ -1,5 +1,5 @@
-"""checkov's checks for Kubernetes over every rendered environment: what it finds is mended, or accepted with
-a reason."""
+"""checkov's Kubernetes checks on every rendered environment: findings are fixed, or accepted with a
+reason."""
 
 from __future__ import annotations
 

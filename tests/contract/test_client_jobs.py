@@ -1,5 +1,5 @@
-"""The jobs that ask a model: they reach it, nobody else does by their way, and their program is whole without
-Modelyard."""
+"""The Jobs that call a model: they can reach it, their policy admits no other pods, and their program runs
+without Modelyard."""
 
 from __future__ import annotations
 

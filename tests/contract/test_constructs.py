@@ -1,4 +1,4 @@
-"""The constructs of `modelyard.k8s` in a chart of somebody's own."""
+"""The constructs of `modelyard.k8s` in a user's own chart."""
 
 from __future__ import annotations
 

@@ -1,5 +1,4 @@
-"""Every custom resource against the CRDs of its project, CEL rules included, where these lie on this
-machine."""
+"""Every custom resource against its project's CRDs, including CEL rules, if the CRDs are on this machine."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Dashboards: every query is a question that somebody answers, and the panels lie beside each other."""
+"""Dashboards: every query has a source, and panels do not overlap."""
 
 from __future__ import annotations
 

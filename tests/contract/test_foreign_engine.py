@@ -1,4 +1,4 @@
-"""An engine of another package: one folder and one entry point, and no change to Modelyard."""
+"""An engine in another package: one folder and one entry point, without a change of Modelyard."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""`estimate --hub` with the real huggingface_hub, against a hub on this machine."""
+"""`estimate --hub` with the real huggingface_hub, against a local hub."""
 
 from __future__ import annotations
 

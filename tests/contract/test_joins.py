@@ -1,4 +1,4 @@
-"""What must find each other does: monitors their Services, Services their pods, budgets, policies, claims,
+"""Selectors and references match: monitors to Services, Services to pods, budgets, policies, claims,
 secrets."""
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""`modelyard.object_rules.rules` against planted mistakes: each is found, and none makes the check crash."""
+"""`modelyard.object_rules.rules` against planted mistakes: each is found, and none crashes the check."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What the embedded AWS does through boto3: blind to the user's settings, and against moto's S3."""
+"""The embedded AWS through boto3: isolated from the user's settings, and against moto's S3."""
 
 from __future__ import annotations
 

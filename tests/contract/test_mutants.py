@@ -1,4 +1,4 @@
-"""No safety line can be taken out of the rendered objects without a check that notices."""
+"""No safety setting can be removed from the rendered objects unnoticed."""
 
 from __future__ import annotations
 

@@ -1,5 +1,5 @@
-"""Names, labels and folders of objects, whatever a repository and a model are called; and hashes that say
-what changed."""
+"""Names, labels and folders of objects, whatever the names of repository and model; and hashes that change
+with content."""
 
 from __future__ import annotations
 

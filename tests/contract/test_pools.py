@@ -1,4 +1,4 @@
-"""NodePools and node classes: what each option of a pool becomes. The CRDs' own rules are checked in
+"""NodePools and node classes: the effect of each pool option. The CRDs' own rules are checked in
 test_custom_resources."""
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""`modelyard render` as a person meets it: what it keeps, what it refuses, and what it says of it."""
+"""`modelyard render` on existing files: what it keeps, what it refuses, and what it reports."""
 
 from __future__ import annotations
 

@@ -1,5 +1,5 @@
-"""The rendered tree: the same bytes every time, one object a file, safe words, and a folder that kustomize
-takes."""
+"""The rendered tree: the same bytes every time, one object per file, quoted YAML strings, valid for
+kustomize."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The smoke checks, through the real OpenAI client, against endpoints that are right and ones with a single
+"""The smoke checks, through the real OpenAI client, against correct endpoints and endpoints with a single
 defect."""
 
 from __future__ import annotations

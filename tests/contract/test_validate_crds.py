@@ -1,4 +1,4 @@
-"""`modelyard validate --crds`: the definitions of one's own cluster, as kubectl prints them."""
+"""`modelyard validate --crds`: a cluster's own CRDs, as kubectl prints them."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""`modelyard validate` looks at patched objects as `render` would: what it passes is rendered."""
+"""`modelyard validate` checks patched objects like `render`: what it accepts can be rendered."""
 
 from __future__ import annotations
 

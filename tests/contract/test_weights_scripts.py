@@ -1,4 +1,4 @@
-"""The fetch job's own script, with the real huggingface_hub, against a hub on this machine."""
+"""The fetch Job's own script, with the real huggingface_hub, against a local hub."""
 
 from __future__ import annotations
 

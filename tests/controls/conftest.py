@@ -1,4 +1,4 @@
-"""Every app through every checker, once in a session: synthesis and scanners cost a minute."""
+"""Every app through every checker, once per session: synthesis and scanners take a minute."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Mistakes as people make them, planted in the shipped app of production, and who is expected to notice."""
+"""Typical mistakes, planted in the shipped production app, and the checkers expected to notice."""
 
 from __future__ import annotations
 

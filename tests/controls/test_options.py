@@ -1,5 +1,4 @@
-"""What the shipped environments leave at its default passes every checker as well:
-tests/fixtures/platforms."""
+"""Options that the shipped environments do not use pass every checker too: tests/fixtures/platforms."""
 
 from __future__ import annotations
 

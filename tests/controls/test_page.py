@@ -1,4 +1,4 @@
-"""docs/explanation/controls.md says what the data and the tests say."""
+"""docs/explanation/controls.md agrees with the data and the tests."""
 
 from __future__ import annotations
 

@@ -1,4 +1,5 @@
-"""Eight mistakes, each caught, and by whom. A checker that goes blind, or learns to see, fails here."""
+"""Eight mistakes, each caught, and by which checkers. A checker that stops, or starts, detecting one fails
+here."""
 
 from __future__ import annotations
 

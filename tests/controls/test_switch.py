@@ -1,4 +1,4 @@
-"""`cdk synth -c controls=true` as a pipeline of users runs it; without the switch nothing is asked."""
+"""`cdk synth -c controls=true` as in a user's pipeline; without the switch no checker runs."""
 
 from __future__ import annotations
 

@@ -1,5 +1,4 @@
-"""Environment prod on the embedded AWS, and a fake Kubernetes API as its cluster: what pages about day two
-work on."""
+"""Environment prod on the embedded AWS, with a fake Kubernetes API as its cluster, for the day-2 pages."""
 
 from __future__ import annotations
 

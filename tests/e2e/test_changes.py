@@ -1,4 +1,4 @@
-"""Day two on the embedded AWS: a deployed platform is changed, and nothing else changes with it."""
+"""Day 2 on the embedded AWS: a deployed platform is changed, and nothing else changes with it."""
 
 from __future__ import annotations
 

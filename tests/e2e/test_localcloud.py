@@ -1,5 +1,5 @@
-"""The embedded AWS with the real CDK CLI: what it deploys is there, what is wrong fails, what is destroyed is
-gone."""
+"""The embedded AWS with the real CDK CLI: deployed resources exist, errors fail the deploy, destroyed
+resources are gone."""
 
 from __future__ import annotations
 

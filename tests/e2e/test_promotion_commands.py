@@ -1,8 +1,8 @@
-"""What follows the checks in the pipeline, run as it stands there: deploy and smoke, on the embedded AWS.
+"""The pipeline's commands after the checks, as written there: deploy and smoke, on the embedded AWS.
 
-No Flux and no pod runs there. Where models are to have answered, the test plays the pods of the delivered
-jobs: it runs their own program with their own variables against a fake endpoint, and the program itself puts
-its report into the bucket.
+No Flux and no pod runs there. Where models must have answered, the test acts as the pods of the delivered
+Jobs: it runs their program with their variables against a fake endpoint, and the program itself uploads its
+report to the bucket.
 """
 
 from __future__ import annotations

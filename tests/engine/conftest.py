@@ -1,4 +1,4 @@
-"""One running server a plan for all modules of a session: starting one takes minutes."""
+"""One running server per plan for all modules of a session: starting one takes minutes."""
 
 from __future__ import annotations
 

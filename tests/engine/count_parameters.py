@@ -1,5 +1,5 @@
-"""Parameters of the classes of transformers: a JSON list of configs on standard input, as many answers on
-standard output.
+"""Parameter counts of transformers' model classes: a JSON list of configs on standard input, a list of
+answers on standard output.
 
 Runs with the Python of .venv-vllm. Models are built on the meta device, so their size does not matter.
 """

@@ -1,4 +1,4 @@
-"""Where the real engine is, and what happens without it."""
+"""Location of the real engine, and what happens without it."""
 
 from __future__ import annotations
 

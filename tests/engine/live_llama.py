@@ -1,4 +1,4 @@
-"""A real llama-server with random weights: where it is, how it starts, and what can be asked of it."""
+"""A real llama-server with random weights: location, start and requests."""
 
 from __future__ import annotations
 

@@ -1,6 +1,6 @@
-"""A real vLLM server, started as our pod starts it, with a model of random weights on the CPU.
+"""A real vLLM server with random weights on the CPU, started like the one in our pod.
 
-Starting one takes minutes: `tests/engine/conftest.py` keeps one running a plan for all modules.
+Starting one takes minutes: `tests/engine/conftest.py` keeps one per plan running.
 """
 
 from __future__ import annotations

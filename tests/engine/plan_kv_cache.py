@@ -1,8 +1,8 @@
-"""vLLM's own plan of the KV cache: a JSON list of questions on standard input, as many answers on standard
+"""vLLM's own plan of the KV cache: a JSON list of questions on standard input, a list of answers on standard
 output.
 
-Runs with the Python of .venv-vllm. Layers are made as the model classes make them, from the config alone;
-what they are asked on a GPU (groups, blocks, bytes) is vllm.v1.core.kv_cache_utils.
+Runs with the Python of .venv-vllm. Layers are created as in the model classes, from the config alone; groups,
+blocks and bytes come from vllm.v1.core.kv_cache_utils, as on a GPU.
 """
 
 from __future__ import annotations

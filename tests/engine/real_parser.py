@@ -1,4 +1,4 @@
-"""The parser of the installed `vllm serve`, asked from here."""
+"""Client of the installed `vllm serve` parser."""
 
 from __future__ import annotations
 

@@ -1,5 +1,5 @@
-"""The parser of the installed `vllm serve`, as a process: a JSON list of arguments a line in, a JSON answer a
-line out.
+"""The installed `vllm serve` parser as a process: per line, a JSON list of arguments in and a JSON answer
+out.
 
 Runs with the Python of .venv-vllm. Importing vLLM takes half a minute, so one process answers for all tests.
 """

@@ -1,4 +1,4 @@
-"""A small config of every family that transformers has, in the words of the published ones."""
+"""A small config of every family in transformers, with the keys of published configs."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""`modelyard smoke` and `modelyard bench`, as people run them, against a real vLLM server."""
+"""`modelyard smoke` and `modelyard bench`, run as commands against a real vLLM server."""
 
 from __future__ import annotations
 

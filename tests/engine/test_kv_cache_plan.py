@@ -1,4 +1,4 @@
-"""The KV cache as vLLM lays it out itself: groups, blocks and bytes of every pipeline stage, for named and
+"""The KV cache against vLLM's own layout: groups, blocks and bytes of every pipeline stage, for named and
 random models."""
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""A real llama-server: what probes, scrapes, clients and a stop can rely on."""
+"""A real llama-server: the behaviour that probes, scrapes, clients and a shutdown rely on."""
 
 from __future__ import annotations
 

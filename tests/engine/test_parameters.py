@@ -1,5 +1,5 @@
-"""Every matrix is counted: our sums against the model classes of transformers, for the whole table and a
-model a family."""
+"""Every matrix is counted: our sums against transformers' model classes, for the whole table and one model
+per family."""
 
 from __future__ import annotations
 

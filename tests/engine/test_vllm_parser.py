@@ -1,8 +1,7 @@
-"""What we write is what the real `vllm serve` reads: the parser of the installed release judges every command
-line.
+"""Our command lines are valid for the real `vllm serve`: the installed release's parser checks every one.
 
-The pod's image is a newer release than the one with a wheel for the CPU; the differences are named below, one
-by one.
+The pod's image is newer than the newest release with a CPU wheel; the differences are listed below, one by
+one.
 """
 
 from __future__ import annotations

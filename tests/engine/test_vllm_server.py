@@ -1,4 +1,5 @@
-"""A real vLLM server, started as our pod starts it: what probes, clients, scrapes and the drain rely on."""
+"""A real vLLM server, started like the one in our pod: the behaviour that probes, clients, scrapes and the
+drain rely on."""
 
 from __future__ import annotations
 

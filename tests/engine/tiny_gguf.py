@@ -1,7 +1,6 @@
-"""Write a llama of random parameters as one GGUF file: PATH generate|embed|slow.
+"""Write a llama model with random parameters as one GGUF file: PATH generate|embed|slow.
 
-`slow` has enough of them that it loads and answers at a pace at which a test can look on. Runs with the
-Python of .venv-llama.
+`slow` is large enough that a test can observe it loading and answering. Runs with the Python of .venv-llama.
 """
 
 from __future__ import annotations

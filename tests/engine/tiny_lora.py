@@ -1,4 +1,4 @@
-"""Write a LoRA adapter of random numbers for the tiny Qwen3 into the folder given. Runs with the Python of
+"""Write a random LoRA adapter for the tiny Qwen3 into the given folder. Runs with the Python of
 .venv-vllm."""
 
 from __future__ import annotations

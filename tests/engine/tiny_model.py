@@ -1,5 +1,5 @@
-"""Write a Qwen3 of some hundred thousand random parameters, with tokenizer and chat template, into the folder
-given.
+"""Write a Qwen3 with some hundred thousand random parameters, tokenizer and chat template into the given
+folder.
 
 Runs with the Python of .venv-vllm.
 """

@@ -1,8 +1,9 @@
-"""Print the table of the installed vLLM as `engines/vllm/releases/VERSION.json` has it: `make engine-table`.
+"""Print the table of the installed vLLM in the format of `engines/vllm/releases/VERSION.json`: `make
+engine-table`.
 
-Flags, types, choices, parsers and architectures are the real parser's and registries'; what no parser says
-(image, owned and removed flags, capabilities, the advisory that sets the floor) is taken over from the newest
-table that is shipped.
+Flags, types, choices, parsers and architectures come from the real parser and registries; values that no
+parser has (image, owned and removed flags, capabilities, the advisory that sets the minimum version) are
+copied from the newest shipped table.
 """
 
 from __future__ import annotations

@@ -1,1 +1,1 @@
-"""Strange input for every reader of what others wrote; `make fuzz` runs it, guided by coverage."""
+"""Fuzzed input for every reader of untrusted data; `make fuzz` runs it, guided by coverage."""

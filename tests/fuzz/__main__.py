@@ -1,6 +1,6 @@
 """`python -m tests.fuzz [--seconds N] [READER]...`: every reader for its share of the time, then a table.
 
-The exit code is 1 where one did what it may not; the input lies in `.tools/fuzz`, named in the table.
+The exit code is 1 if one failed; the failing input is in `.tools/fuzz`, named in the table.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Documents that are right but for a few places: what bytes alone seldom become."""
+"""Documents that are valid except in a few places, which random bytes rarely produce."""
 
 from __future__ import annotations
 

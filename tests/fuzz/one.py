@@ -1,7 +1,7 @@
-"""One reader under the fuzzer: `python -m tests.fuzz.one NAME SECONDS CORPUS CRASHES`, a process each.
+"""Fuzzes one reader: `python -m tests.fuzz.one NAME SECONDS CORPUS CRASHES`, one process per reader.
 
-Everything but the documented refusals ends the run and leaves its input in CRASHES: an exception, SystemExit
-among them, and an input that takes more than a second of the processor.
+Anything but the documented exceptions ends the run and saves the input in CRASHES: any other exception,
+including SystemExit, and more than a second of CPU time.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
-"""The table of readers: what each is given, what it may raise, and which module of the product it is.
+"""The table of readers: the input of each, the exceptions that it may raise, and its module.
 
-`tests/unit/test_readers.py` holds the product to it: a module that reads files or parses text stands here, or
-among those that read what is shipped or what our own tools wrote a moment ago.
+`tests/unit/test_readers.py` enforces completeness: a module that reads files or parses text is listed here,
+or among those that read only shipped files or files that our own tools have just written.
 """
 
 from __future__ import annotations

@@ -1,1 +1,1 @@
-"""Files that were made to hang a reader, to fill its memory or to end it with a traceback."""
+"""Files made to hang a reader, exhaust its memory or crash it with a traceback."""

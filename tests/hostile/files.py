@@ -1,6 +1,6 @@
-"""Every hostile file by name: the small ones lie in `tests/fixtures/hostile`, the large ones are made here.
+"""Every hostile file by name: small files are in `tests/fixtures/hostile`, large ones are generated here.
 
-Each is a model file, or a model file beside the config.json that it names. They are the same in every run.
+Each is a model file, or a model file and the config.json that it names. They are the same in every run.
 """
 
 from __future__ import annotations

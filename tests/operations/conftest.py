@@ -1,4 +1,4 @@
-"""The account of tests/account, and a fake Kubernetes API that the kubeconfig leads to."""
+"""The account of tests/account, and a fake Kubernetes API in the kubeconfig."""
 
 from __future__ import annotations
 

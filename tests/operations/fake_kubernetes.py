@@ -1,5 +1,5 @@
-"""A Kubernetes API over HTTP with what a teardown meets: finalizers, owners, Karpenter, Flux, and their
-misbehaviour."""
+"""A Kubernetes API over HTTP with everything that matters in a teardown: finalizers, owners, Karpenter, Flux,
+and their failures."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""`modelyard destroy-plan`: what would go, what keeps it from going, and what could not be looked at."""
+"""`modelyard destroy-plan`: what would be deleted, what blocks that, and what could not be checked."""
 
 from __future__ import annotations
 

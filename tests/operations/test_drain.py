@@ -1,4 +1,4 @@
-"""`modelyard drain`: one order, and not a step further than what is gone."""
+"""`modelyard drain`: a fixed order, and no step before the previous one is done."""
 
 from __future__ import annotations
 

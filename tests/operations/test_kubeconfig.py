@@ -1,4 +1,4 @@
-"""A kubeconfig that is none is a reason in one line, for every command that asks a cluster."""
+"""An invalid kubeconfig gives a one-line reason, in every command that calls a cluster."""
 
 from __future__ import annotations
 

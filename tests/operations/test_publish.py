@@ -1,5 +1,5 @@
-"""`modelyard publish`: the bucket becomes what the files render, in an order that leaves no folder naming
-what is not there."""
+"""`modelyard publish`: the bucket mirrors the rendering; at no time does a kustomization name a missing
+file."""
 
 from __future__ import annotations
 

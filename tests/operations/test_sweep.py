@@ -1,4 +1,4 @@
-"""`modelyard sweep`: what bears the cluster's tags goes, in order; whatever else is in the account stays."""
+"""`modelyard sweep`: resources with the cluster's tags are deleted, in order; all others stay."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""`modelyard upgrade-plan`: one minor at a time, and nothing begins that cannot end."""
+"""`modelyard upgrade-plan`: one minor at a time, and no upgrade starts that cannot finish."""
 
 from __future__ import annotations
 

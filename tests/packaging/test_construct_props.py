@@ -1,4 +1,4 @@
-"""Constructs for people who compose their own: small props, each described, and described attributes."""
+"""Constructs for users' own stacks and charts: few props, each described, and described attributes."""
 
 from __future__ import annotations
 

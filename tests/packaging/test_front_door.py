@@ -1,4 +1,4 @@
-"""`from modelyard import ...`: what people write Python with, typed, and without jsii."""
+"""`from modelyard import ...`: the public API, typed, and without jsii."""
 
 from __future__ import annotations
 

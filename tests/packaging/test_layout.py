@@ -1,4 +1,4 @@
-"""The root folder `constructs/` must never shadow PyPI's `constructs`, and imports must point one way."""
+"""The root folder `constructs/` must never shadow PyPI's `constructs`, and imports point in one direction."""
 
 from __future__ import annotations
 

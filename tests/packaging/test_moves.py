@@ -1,5 +1,5 @@
-"""The moves of docs/explanation/architecture.md: each is made in a copy of the package, works, and touches
-the files that the page names."""
+"""The changes of docs/explanation/architecture.md: each is made in a copy of the package, works, and touches
+the files on that page."""
 
 from __future__ import annotations
 

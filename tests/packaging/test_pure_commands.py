@@ -1,4 +1,4 @@
-"""The commands that people wait for start no jsii, no Node and no connection."""
+"""Interactive commands start no jsii, no Node and no connection."""
 
 from __future__ import annotations
 

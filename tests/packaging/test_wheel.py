@@ -1,4 +1,4 @@
-"""A consumer installs the wheel in a project of its own and synthesises with it."""
+"""A consumer installs the wheel in a separate project and synthesises with it."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A fresh checkout of this repository that uses what is installed here."""
+"""A fresh checkout of this repository that uses the tools installed here."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""jsii would take the first `node` on PATH; the locked one is in the environment. It is read when jsii is
+"""jsii would use the first `node` on PATH; the pinned one is in the environment. PATH is read when jsii is
 imported."""
 
 from __future__ import annotations

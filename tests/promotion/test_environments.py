@@ -1,9 +1,7 @@
-"""Environments differ in what their files may differ in, and in nothing else: what passed in staging is what
-goes on.
+"""Environments differ only where their files may differ: production gets what passed in staging.
 
-Each environment is built with production's values for everything on the closed list below. What it is then
-made of, every Kubernetes object and every AWS resource, must be production's, but for the environment's own
-name.
+Each environment is built with production's values for everything on the closed list below. The result, every
+Kubernetes object and every AWS resource, must then equal production's, except for the environment's name.
 """
 
 from __future__ import annotations

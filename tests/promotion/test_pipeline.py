@@ -1,4 +1,4 @@
-"""The pipeline as CloudFormation gets it: its order, its pins, its roles, and the stacks that it deploys."""
+"""The pipeline's template: order, pins, roles, and the stacks that it deploys."""
 
 from __future__ import annotations
 

@@ -1,5 +1,4 @@
-"""The commands before the first deploy, run in a fresh copy as CodeBuild and GitHub run them: from a checkout
-alone."""
+"""The commands before the first deploy, run in a fresh checkout as CodeBuild and GitHub run them."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The GitHub workflow: what actionlint says, who gets credentials, and that it is the flow of
+"""The GitHub workflow: actionlint's findings, which jobs get credentials, and agreement with
 pipeline.yaml."""
 
 from __future__ import annotations

@@ -1,1 +1,1 @@
-"""What holds of every pool and every model, against checks written independently of the planner."""
+"""Properties of every pool and every model, checked by code written independently of the planner."""

@@ -1,9 +1,9 @@
-"""A cluster in small: Deployments, the scheduler and Karpenter as they act on pods of one pool, in the worst
+"""A simulated cluster: Deployments, the scheduler and Karpenter acting on pods of one pool, in the worst
 order.
 
-Every step changes something for good, so a run ends: with all pods new and ready, or stuck. Nothing here uses
-the planner's arithmetic. What may happen is wider than what does: Karpenter launches a node although another
-has room, as it does to honour soft topology spread, and any pod of several may be the next.
+Every step makes progress, so a run ends: with all pods new and ready, or stuck. Nothing here uses the
+planner's arithmetic. The simulation allows more than reality: Karpenter launches a node although another has
+room, as it does to honour soft topology spread, and any of several pods may be next.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Whatever a config.json or a question says, the answer is one line under the contract."""
+"""For any config.json or question, the answer is one line in the documented format."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What must hold of the memory model for every model, GPU and setting."""
+"""Properties of the memory model for every model, GPU and setting."""
 
 from __future__ import annotations
 

@@ -1,5 +1,5 @@
-"""Every model that a plan accepts has a type, a zone and a capacity type, and a rollout; every one refused
-has none."""
+"""Every model that a plan accepts has an instance type, a zone, a capacity type and a rollout; every refused
+model has none."""
 
 from __future__ import annotations
 

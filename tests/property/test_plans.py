@@ -1,4 +1,4 @@
-"""What holds of every plan, whatever is asked: hypothesis asks."""
+"""Properties of every plan, with input from hypothesis."""
 
 from __future__ import annotations
 

@@ -1,5 +1,4 @@
-"""No pod waits for ever: limits and strategies that the planner computes, played through in a small
-cluster."""
+"""No pod waits for ever: limits and strategies from the planner, run in a simulated cluster."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Files are read as another reader of YAML 1.2 reads them."""
+"""Files parse as with another YAML 1.2 parser."""
 
 from __future__ import annotations
 

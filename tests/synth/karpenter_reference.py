@@ -1,8 +1,7 @@
-"""What Karpenter 1.14.1's own CloudFormation template allows the controller, written down from it on
-2026-11-21.
+"""What Karpenter 1.14.1's own CloudFormation template allows the controller, transcribed on 2026-11-21.
 
-`C` stands for the cluster's name, `R` for the region. A statement is its actions, the kinds of resources, and
-its conditions as operator and key to value.
+`C` stands for the cluster's name, `R` for the region. A statement is its actions, the resource types, and its
+conditions as operator and key to value.
 """
 
 from __future__ import annotations

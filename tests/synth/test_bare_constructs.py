@@ -1,4 +1,4 @@
-"""The constructs of `modelyard.aws` in a CDK app of somebody's own, without an environment."""
+"""The constructs of `modelyard.aws` in a user's own CDK app, without an environment."""
 
 from __future__ import annotations
 

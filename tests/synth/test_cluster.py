@@ -1,4 +1,4 @@
-"""The cluster: private, audited, encrypted, and nobody in it who is not named."""
+"""The cluster: private, audited, encrypted, with access only for named principals."""
 
 from __future__ import annotations
 

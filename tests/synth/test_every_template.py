@@ -1,4 +1,4 @@
-"""What holds for each stack of each environment; every check is shown to fail on a planted mistake."""
+"""Rules for each stack of each environment; every check is proved by a planted mistake."""
 
 from __future__ import annotations
 

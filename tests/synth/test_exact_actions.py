@@ -1,4 +1,4 @@
-"""Grants of CDK, written out; what is not known stays, for the controls to find."""
+"""CDK's grants with explicit actions; unknown wildcards stay, for the controls to find."""
 
 from __future__ import annotations
 

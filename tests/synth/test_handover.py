@@ -1,4 +1,5 @@
-"""Stacks hand over by SSM parameters: what one reads, another writes, and is deployed first."""
+"""Stacks pass values by SSM parameters: every parameter that a stack reads is written by a stack deployed
+earlier."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Karpenter's identities and events."""
+"""Karpenter's IAM roles and events."""
 
 from __future__ import annotations
 

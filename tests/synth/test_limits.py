@@ -1,5 +1,4 @@
-"""CloudFormation's limits, at the size that a platform grows to: 300 models, 20 pools, every option that adds
-resources."""
+"""CloudFormation's limits for a large platform: 300 models, 20 pools, every option that adds resources."""
 
 from __future__ import annotations
 

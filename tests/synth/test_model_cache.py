@@ -1,4 +1,4 @@
-"""The model cache: encrypted, in every zone, and open to the cluster alone."""
+"""The model cache: encrypted, in every zone, and open only to the cluster."""
 
 from __future__ import annotations
 

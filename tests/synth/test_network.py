@@ -1,4 +1,4 @@
-"""The VPC: who finds it, what it costs, and what stays inside."""
+"""The VPC: discovery tags, cost, and private traffic."""
 
 from __future__ import annotations
 

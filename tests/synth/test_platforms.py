@@ -1,4 +1,4 @@
-"""Environments that use what the shipped ones leave at its default: tests/fixtures/platforms."""
+"""Environments with options that the shipped ones do not use: tests/fixtures/platforms."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Secrets: names in, values never."""
+"""Secrets: names in templates, values never."""
 
 from __future__ import annotations
 

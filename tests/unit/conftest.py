@@ -1,4 +1,4 @@
-"""What holds of every unit test: no socket is opened, and jsii is never loaded."""
+"""Rules for every unit test: no socket is opened, and jsii is never loaded."""
 
 from __future__ import annotations
 

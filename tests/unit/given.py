@@ -1,4 +1,4 @@
-"""The smallest model, environment and plan that are right, to be changed by the tests."""
+"""The smallest valid model, environment and plan, for tests to change."""
 
 from __future__ import annotations
 

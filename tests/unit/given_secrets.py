@@ -1,7 +1,6 @@
-"""Values that must pass and values that must not, for tests of whoever judges or repeats them.
+"""Values that must pass and values that must not, for tests of code that judges or prints them.
 
-Secrets are put together here: written out, they would be found by those who scan repositories. None of them
-is real.
+Secrets are assembled here: as literals, repository scanners would find them. None of them is real.
 """
 
 from __future__ import annotations

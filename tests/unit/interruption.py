@@ -1,7 +1,7 @@
-"""A process of its own that is killed, interrupted or out of disk at a chosen moment of writing.
+"""A child process that is killed, interrupted or out of disk at a chosen moment of writing.
 
-A moment is one thing that the process asks of the file system below a folder: Python's audit events name them
-all, so nothing depends on how fast the machine is.
+A moment is one file system call of the process below a folder: Python's audit events name them all, so
+nothing depends on the speed of the machine.
 """
 
 from __future__ import annotations

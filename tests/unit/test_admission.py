@@ -1,4 +1,4 @@
-"""What keeps a pod from an instance type, and which type comes nearest."""
+"""What keeps a pod off an instance type, and which type comes nearest."""
 
 from __future__ import annotations
 

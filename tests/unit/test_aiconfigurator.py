@@ -1,4 +1,4 @@
-"""Estimates from AIConfigurator: without it the bound stands in and says so; with it they lie below the
+"""Estimates from AIConfigurator: without it the bound is shown, labelled as such; with it they are below the
 bound."""
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""What is read from a config.json, where tests/engine has no class of transformers to count with."""
+"""Parsing of config.json, where transformers has no class that tests/engine could count with."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The command's manners: exit codes, streams, machine-readable output, colours and help."""
+"""The CLI's conventions: exit codes, streams, machine-readable output, colours and help."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""`modelyard smoke` and `bench` before they ask anybody: what they refuse, and what they expect of a
+"""`modelyard smoke` and `bench` before their first request: what they refuse, and what they expect of a
 model."""
 
 from __future__ import annotations

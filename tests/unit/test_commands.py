@@ -1,4 +1,4 @@
-"""The list of commands: what it says without importing them is what they say themselves."""
+"""The list of commands: its help, shown without importing them, equals their own."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Cost by capacity type, stranded cost and the bill of quotas."""
+"""Cost by capacity type, stranded cost and quota usage."""
 
 from __future__ import annotations
 

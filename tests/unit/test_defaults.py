@@ -1,4 +1,4 @@
-"""Every promised default, in one place: a change here is a change for every user."""
+"""Every documented default, in one place: a change here is a change for every user."""
 
 from __future__ import annotations
 

@@ -1,4 +1,5 @@
-"""What used to pass `validate` and fail later, or never wake: refused where it stands in the file."""
+"""Mistakes that used to pass `validate` and fail later, or never scale up: refused at their place in the
+file."""
 
 from __future__ import annotations
 

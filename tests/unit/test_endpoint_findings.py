@@ -1,4 +1,5 @@
-"""What would be open to everybody, would never wake or scale, or cannot be divided, is said before deploy."""
+"""Settings that would be open to everybody, never scale up, or cannot be divided are reported before the
+deploy."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Two releases compared: every kind of change is told, with the way out."""
+"""Comparison of two releases: every kind of change is reported, with the fix."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Engine releases: flags that exist, flags that are gone, and the command line made of them."""
+"""Engine releases: current flags, removed flags, and the resulting command line."""
 
 from __future__ import annotations
 

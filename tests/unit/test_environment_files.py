@@ -1,4 +1,4 @@
-"""Reading environment files, and what they may change about a model."""
+"""Reading environment files, and their overrides of models."""
 
 from __future__ import annotations
 

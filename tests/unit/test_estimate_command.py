@@ -1,4 +1,4 @@
-"""`modelyard estimate`: the contract that others test us by."""
+"""`modelyard estimate`: its documented format."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What is said of a fit beyond weights and length, and the settings that the plan derives from it."""
+"""Findings on a fit beyond weights and length, and the settings that the plan derives from it."""
 
 from __future__ import annotations
 

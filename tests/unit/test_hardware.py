@@ -1,4 +1,4 @@
-"""Facts about EC2's accelerators that are easy to get wrong, pinned one by one."""
+"""Facts about EC2's accelerators that are easy to get wrong, asserted one by one."""
 
 from __future__ import annotations
 

@@ -1,5 +1,4 @@
-"""Files that were made to hang a reader or to end it: each is answered with a finding at the place where it
-goes too far."""
+"""Files made to hang or crash a reader: each gives a finding at the place that exceeds a limit."""
 
 from __future__ import annotations
 

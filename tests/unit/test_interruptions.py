@@ -1,4 +1,4 @@
-"""Whatever ends a writer, and whenever: what it leaves is the former state or the new one."""
+"""However and whenever a writer is interrupted, the old state or the new one is left."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The KV cache in blocks, against rows of vLLM 0.33.0's own planner."""
+"""The KV cache in blocks, against results of vLLM 0.33.0's own planner."""
 
 from __future__ import annotations
 

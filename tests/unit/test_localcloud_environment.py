@@ -1,4 +1,4 @@
-"""The child environment of the CDK CLI: nothing of the user's AWS gets in, nothing of it is reachable."""
+"""The CDK CLI's environment: none of the user's AWS settings get in, and no AWS account is reachable."""
 
 from __future__ import annotations
 

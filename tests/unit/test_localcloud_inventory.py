@@ -1,4 +1,4 @@
-"""Journal and inventory: what is claimed, what stands, and what boto3 has to confirm."""
+"""Journal and inventory: recorded resources, existing resources, and what boto3 has to confirm."""
 
 from __future__ import annotations
 

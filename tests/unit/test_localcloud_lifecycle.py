@@ -1,4 +1,4 @@
-"""Starting and stopping, without a server: what is refused and what is said."""
+"""Starting and stopping, without a server: what is refused and what is printed."""
 
 from __future__ import annotations
 

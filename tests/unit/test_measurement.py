@@ -1,4 +1,4 @@
-"""What single requests add up to, and when a load test has passed."""
+"""Aggregation of single requests, and when a load test has passed."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The memory arithmetic against published sizes, and what start-up logs of vLLM say."""
+"""The memory model against published sizes and vLLM's start-up logs."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The metric tables, and the contract between them and every query."""
+"""The metric tables, and their contract with every query."""
 
 from __future__ import annotations
 

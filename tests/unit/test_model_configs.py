@@ -1,4 +1,4 @@
-"""`model.config`: the config.json of a checkpoint that no table knows."""
+"""`model.config`: the config.json of a checkpoint that is in no table."""
 
 from __future__ import annotations
 

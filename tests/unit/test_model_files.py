@@ -1,4 +1,4 @@
-"""Reading model files: every problem with its place and the way out."""
+"""Reading model files: every problem with its place and fix."""
 
 from __future__ import annotations
 

@@ -1,5 +1,4 @@
-"""A new GPU family of a known vendor is an edit of data: rows for an accelerator and its instance types, and
-no code."""
+"""Adding a GPU family of a known vendor only takes data: rows for an accelerator and its instance types."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Which nodes a model gets, how it rolls out, starts and what it costs."""
+"""A model's nodes, rollout, start-up and cost."""
 
 from __future__ import annotations
 

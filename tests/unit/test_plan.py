@@ -1,4 +1,4 @@
-"""The plan of an environment: what each finding needs to appear, and what makes it go away."""
+"""The plan of an environment: when each finding appears, and what fixes it."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The tuple of checks holds every check there is."""
+"""The tuple of checks contains every check."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What an environment file says of its platform: refused where it cannot work, planned where it can."""
+"""Platform options of an environment file: refused if they cannot work, otherwise planned."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""One reader of Kubernetes quantities: what the API server reads as an amount, and nothing else."""
+"""The only parser of Kubernetes quantities accepts exactly what the API server accepts."""
 
 from __future__ import annotations
 

@@ -1,5 +1,4 @@
-"""Every module that reads a file or parses a text is known to the fuzzer, or stands in the list of those that
-need not be."""
+"""Every module that reads a file or parses text is fuzzed, or listed as exempt."""
 
 from __future__ import annotations
 

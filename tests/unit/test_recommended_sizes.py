@@ -1,5 +1,5 @@
-"""What vendors and the source material recommend, against the ledger: docs/how-to/size-a-model.md states the
-same."""
+"""Sizes recommended by vendors and the source material, against the ledger; docs/how-to/size-a-model.md has
+the same numbers."""
 
 from __future__ import annotations
 

@@ -1,5 +1,5 @@
-"""A secret in a file is refused at its place, and no output repeats it: not the finding, not what else is
-wrong there."""
+"""A secret in a file is refused at its place, and no output repeats it: neither the finding nor other
+messages about the file."""
 
 from __future__ import annotations
 

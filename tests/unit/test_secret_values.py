@@ -1,5 +1,4 @@
-"""Which values are secrets: by shape, by name, by randomness; and how a message repeats what somebody
-wrote."""
+"""Which values are secrets: by format, by name, by randomness; and how messages quote user input."""
 
 from __future__ import annotations
 

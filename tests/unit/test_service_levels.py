@@ -1,4 +1,4 @@
-"""Service levels and traces in the files that people write."""
+"""Service levels and traces in model and environment files."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""How a model runs on given accelerators, or every reason why it cannot."""
+"""Serving settings of a model on given accelerators, or every reason why it cannot run."""
 
 from __future__ import annotations
 

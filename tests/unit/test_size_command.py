@@ -1,4 +1,4 @@
-"""`modelyard size`: where a model can run, and what that costs."""
+"""`modelyard size`: where a model can run, and at what cost."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Tables of the package: read quickly, and as YAML 1.2 means them."""
+"""Tables of the package: loaded quickly, with YAML 1.2 semantics."""
 
 from __future__ import annotations
 

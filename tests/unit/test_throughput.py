@@ -1,4 +1,4 @@
-"""The roofline lies above everything that was measured, and moves the way hardware does."""
+"""The roofline is above every measurement, and scales with hardware."""
 
 from __future__ import annotations
 

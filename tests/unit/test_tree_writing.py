@@ -1,4 +1,4 @@
-"""A tree of ours among files of others: what is replaced, what is removed, and what nobody touches."""
+"""Our tree among other people's files: what is replaced, what is deleted, and what is left alone."""
 
 from __future__ import annotations
 

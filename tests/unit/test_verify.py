@@ -1,4 +1,4 @@
-"""What `modelyard verify` makes of what AWS says; tests/e2e has it ask an embedded AWS."""
+"""How `modelyard verify` interprets AWS' answers; tests/e2e runs it against an embedded AWS."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What the reports of a job add up to, and how long `modelyard verify --wait` waits for them."""
+"""How a Job's reports are combined, and how long `modelyard verify --wait` waits for them."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""config.json files as they are found: what cannot be read is refused, and the field is named."""
+"""config.json files found in the wild: unreadable ones are refused, and the field is named."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""YAML of objects: the bytes of PyYAML, sooner."""
+"""YAML of objects: the same bytes as PyYAML, but faster."""
 
 from __future__ import annotations
 

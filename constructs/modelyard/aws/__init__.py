@@ -1,5 +1,4 @@
-"""CDK constructs for the AWS half: network, cluster, Karpenter, model cache, secrets, metrics, costs and
-delivery."""
+"""CDK constructs for AWS: network, cluster, Karpenter, model cache, secrets, metrics, costs and delivery."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""EKS add-ons in the order in which a cluster comes up, each at a stated version."""
+"""EKS add-ons in install order, each at a pinned version."""
 
 from __future__ import annotations
 
@@ -20,24 +20,24 @@ class ClusterAddons:
 
     scope: Construct
     cluster_name: str
-    versions: Callable[[str], str]  # of an add-on by its name
+    versions: Callable[[str], str]  # add-on name to version
 
     def before_nodes(self, *, prefix_delegation: bool = False) -> list[eks.CfnAddon]:
-        """What a node needs to become Ready; all DaemonSets, so they are healthy with no node at all."""
+        """Add-ons that a node needs to become Ready; DaemonSets, so they are healthy without any node."""
         # Without the network policy agent, every NetworkPolicy in the cluster is accepted and ignored.
         network: dict[str, object] = {"enableNetworkPolicy": "true"}
         if prefix_delegation:
             network["env"] = {"ENABLE_PREFIX_DELEGATION": "true", "WARM_PREFIX_TARGET": "1"}
         return [
-            # Interfaces and addresses are the CNI's to change, not every process' on the node. The agent that
-            # hands out the role runs in the host's network, so neither waits for the other.
+            # Only the CNI may change interfaces and addresses, not every process on the node. The Pod
+            # Identity agent runs in the host network, so the two do not wait for each other.
             self._driver("VpcCni", "vpc-cni", "AmazonEKS_CNI_Policy", ["aws-node"], configuration=network),
             self._addon("KubeProxy", "kube-proxy"),
             self._addon("PodIdentityAgent", "eks-pod-identity-agent"),
         ]
 
     def after_nodes(self, *, lustre: bool = False) -> list[eks.CfnAddon]:
-        """What needs a node to run on: CloudFormation waits for these to become healthy."""
+        """Add-ons that need a node to run on: CloudFormation waits until they are healthy."""
         return [
             self._addon("CoreDns", "coredns"),
             self._driver(
@@ -46,13 +46,13 @@ class ClusterAddons:
                 "service-role/AmazonEBSCSIDriverPolicy",
                 ["ebs-csi-controller-sa"],
             ),
-            # Tells Karpenter's node repair and the operator of a GPU that has fallen off the bus.
+            # Reports a GPU that has fallen off the bus to Karpenter's node repair and to operators.
             self._addon("NodeMonitoring", "eks-node-monitoring-agent"),
             *self.in_every_mode(lustre=lustre),
         ]
 
     def in_every_mode(self, *, lustre: bool = False) -> list[eks.CfnAddon]:
-        """What Auto Mode does not bring either."""
+        """Add-ons that EKS Auto Mode does not include."""
         drivers = [
             self._driver(
                 "EfsDriver",
@@ -62,8 +62,8 @@ class ClusterAddons:
             )
         ]
         if lustre:
-            # Mounting takes no permission; the controller's are for making file systems, which CloudFormation
-            # does.
+            # Mounting needs no permission; the controller's permissions are for creating file systems, which
+            # CloudFormation does here.
             drivers.append(self._addon("FsxDriver", FSX_DRIVER))
         return [*drivers, self._addon("MetricsServer", METRICS_SERVER)]
 
@@ -99,7 +99,7 @@ class ClusterAddons:
         configuration: Mapping[str, object] | None = None,
         identities: Sequence[eks.CfnAddon.PodIdentityAssociationProperty] = (),
     ) -> eks.CfnAddon:
-        # The L2 knows neither Pod Identity nor conflict resolution (aws/aws-cdk#34903).
+        # The L2 construct supports neither Pod Identity nor conflict resolution (aws/aws-cdk#34903).
         return eks.CfnAddon(
             self.scope,
             construct_id,

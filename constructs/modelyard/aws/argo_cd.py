@@ -1,4 +1,4 @@
-"""Argo CD as EKS runs it."""
+"""Argo CD as a managed EKS capability."""
 
 from __future__ import annotations
 
@@ -11,10 +11,10 @@ from constructs import Construct
 
 
 class ManagedArgoCd(Construct):
-    """The EKS capability Argo CD. It runs outside of the cluster, and applies with an access entry of its
-    own.
+    """The EKS capability Argo CD. It runs outside the cluster, and applies objects through its own access
+    entry.
 
-    Deleting the capability leaves what it applied in the cluster: EKS offers nothing else.
+    Deleting the capability leaves the applied objects in the cluster; EKS has no other mode.
 
     Args:
         cluster_name: The EKS cluster.
@@ -42,7 +42,7 @@ class ManagedArgoCd(Construct):
             description="Argo CD capability of EKS",
             assumed_by=iam.ServicePrincipal("capabilities.eks.amazonaws.com").with_session_tags(),
         )
-        """What the capability is in AWS; it is an administrator of the cluster."""
+        """IAM role of the capability; an administrator of the cluster."""
         capability = eks.CfnCapability
         configuration = capability.CapabilityConfigurationProperty(
             argo_cd=capability.ArgoCdProperty(
@@ -71,8 +71,8 @@ class ManagedArgoCd(Construct):
             delete_propagation_policy="RETAIN",
             configuration=configuration,
         )
-        """The capability itself."""
-        # EKS makes an access entry for the role; what it may do in the cluster is ours to say.
+        """The capability."""
+        # EKS creates an access entry for the role; its permissions in the cluster are set here.
         access = eks.CfnAccessEntry(
             self,
             "Access",

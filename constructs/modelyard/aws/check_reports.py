@@ -1,4 +1,4 @@
-"""Where the jobs that ask the models put what they found, for whoever is outside of the cluster."""
+"""Bucket for the reports of the check Jobs, readable from outside the cluster."""
 
 from __future__ import annotations
 
@@ -13,17 +13,16 @@ from modelyard.names import CHECKS_ACCOUNT
 
 
 class CheckReports(Construct):
-    """A bucket, and a role for the pods of one service account that may put objects into it and do nothing
-    else.
+    """A bucket, and a role that lets the pods of one service account put objects into it and do nothing else.
 
-    Not the bucket that Flux reads: a report would be a new revision of it, and no pod may write what is
-    applied. One role for all models: an identity for each would make the template grow with the catalogue.
+    Not the bucket that Flux reads: a report would be a new revision of it, and no pod may write what Flux
+    applies. One role for all models: a role per model would make the template grow with the catalogue.
 
     Args:
         cluster_name: The EKS cluster.
-        namespace: Namespace of the jobs.
-        service_account: Service account of the jobs.
-        removal_policy: What becomes of the bucket when its stack goes.
+        namespace: Namespace of the Jobs.
+        service_account: Service account of the Jobs.
+        removal_policy: What happens to the bucket when its stack is deleted.
     """
 
     def __init__(
@@ -40,19 +39,18 @@ class CheckReports(Construct):
         self.bucket = PrivateBucket(
             self,
             "Bucket",
-            # S3's own key: the lookup role of `cdk bootstrap`, which reads the reports, is denied
-            # kms:Decrypt. Reports do not expire: a model that nobody changes is not asked again, and its last
-            # report is the verdict on it.
+            # SSE-S3: the lookup role of `cdk bootstrap` reads the reports, and is denied kms:Decrypt. Reports
+            # do not expire: an unchanged model is not checked again, and its last report is its verdict.
             old_versions_days=90,
             removal_policy=removal_policy,
         )
-        """Where the reports are, one JSON file a model and kind of job."""
+        """One JSON report per model and kind of Job."""
         self.role = PodIdentityRole(self, "Role", description="Checks of the models: put reports")
-        """What the jobs are in AWS."""
+        """IAM role of the Jobs."""
         self.role.add_to_policy(
             iam.PolicyStatement(actions=["s3:PutObject"], resources=[self.bucket.arn_for_objects("*/*.json")])
         )
         self.association: eks.CfnPodIdentityAssociation = self.role.associate(
             cluster_name=cluster_name, namespace=namespace, service_account=service_account
         )
-        """Has to be there before the first job starts."""
+        """Must exist before the first Job starts."""

@@ -1,4 +1,4 @@
-"""The EKS cluster: private, audited, encrypted, and with nodes of its own for what is not a model."""
+"""The EKS cluster: private, audited, encrypted, with separate nodes for everything that is not a model."""
 
 from __future__ import annotations
 
@@ -25,7 +25,8 @@ _AUTO_MODE_NODE_POLICIES: Final = (
     "AmazonEKSWorkerNodeMinimalPolicy",
     "AmazonEC2ContainerRegistryPullOnly",
 )
-# What EKS Auto Mode asks of the cluster's role (EKS user guide, cluster IAM role of Auto Mode).
+# Managed policies that EKS Auto Mode needs in the cluster role (EKS user guide, cluster IAM role of Auto
+# Mode).
 _AUTO_MODE_CLUSTER_POLICIES: Final = (
     "AmazonEKSClusterPolicy",
     "AmazonEKSComputePolicy",
@@ -37,45 +38,45 @@ _AUTO_MODE_CLUSTER_POLICIES: Final = (
 
 @dataclass(frozen=True, kw_only=True)
 class TeamAccess:
-    """Who may edit some namespaces and read others."""
+    """IAM principals that may edit some namespaces and read others."""
 
     principals: Sequence[str]
     """ARNs of IAM roles or users."""
     edits: Sequence[str]
     """Namespaces."""
     reads: Sequence[str] = ()
-    """Namespaces; secrets cannot be read."""
+    """Namespaces to read, except their secrets."""
 
 
 class InferenceCluster(Construct):
     """An EKS cluster ready for Karpenter, or in Auto Mode.
 
-    Access is by EKS access entries alone. Nobody becomes administrator by having created the cluster: that
-    grant is invisible, and here it would go to CloudFormation's role. With no `admins` nobody is locked out
-    for good, since an IAM administrator of the account can always create an access entry.
+    Access only by EKS access entries. The creator of the cluster gets no admin access: that grant is
+    invisible, and here it would go to CloudFormation's role. Without `admins` nobody is locked out for good:
+    an IAM administrator of the account can always create an access entry.
 
     Args:
-        name: Of the cluster; a literal, since names of roles and logs follow from it.
+        name: Name of the cluster; a literal, because names of roles and logs are derived from it.
         version: Kubernetes minor version, such as 1.36.
-        vpc: Where the cluster lives.
-        subnets: Private subnets in two zones or more; default: the private ones of `vpc`.
+        vpc: VPC of the cluster.
+        subnets: Private subnets in at least two zones; default: the private subnets of `vpc`.
         compute: Who launches nodes: Karpenter, which you install on the system nodes, or EKS Auto Mode.
-        public_access_cidrs: Networks that may reach the API server over the internet; default: none.
-        admins: ARNs of IAM roles or users with cluster administration.
-        viewers: ARNs of those who may read everything but secrets.
-        teams: Name of a team to what it may edit and read.
-        addon_versions: EKS add-ons whose version differs from the tested one, by their names.
-        system_instance_types: Graviton types of the system nodes, tried in order; not in Auto Mode.
-        system_node_count: System nodes; not in Auto Mode.
-        prefix_delegation: Whether nodes take addresses in blocks of sixteen; not in Auto Mode.
+        public_access_cidrs: CIDRs that may reach the API server over the internet; default: none.
+        admins: ARNs of IAM roles or users that administer the cluster.
+        viewers: ARNs of IAM roles or users that may read everything except secrets.
+        teams: Team name to its access.
+        addon_versions: EKS add-on name to a version that overrides the tested version.
+        system_instance_types: Graviton types of the system nodes, in order of preference; not in Auto Mode.
+        system_node_count: Number of system nodes; not in Auto Mode.
+        prefix_delegation: Whether nodes get IP addresses in blocks of sixteen; not in Auto Mode.
         lustre: Whether pods mount FSx for Lustre.
-        support_type: Whether EKS upgrades the cluster when standard support of its version ends; `extended`
-            costs six times as much from then on.
+        support_type: Whether EKS upgrades the cluster when standard support of its version ends (`standard`);
+            `extended` costs six times as much from then on.
         control_plane_tier: Size of a provisioned control plane, such as tier-xl, which is billed by the hour.
         zonal_shift: Whether traffic can be moved out of an impaired zone.
         log_retention_days: Days for which the control plane's log is kept.
-        deletion_protection: Whether EKS refuses to delete the cluster until a deploy has switched this off.
-        removal_policy: What becomes of key and log when their stack goes.
+        deletion_protection: Whether EKS refuses to delete the cluster until a deploy turns this off.
+        removal_policy: What happens to key and log when their stack is deleted.
     """
 
     def __init__(
@@ -112,8 +113,8 @@ class InferenceCluster(Construct):
             description=f"Kubernetes secrets of {name}",
             removal_policy=removal_policy,
         )
-        """Encrypts the secrets of Kubernetes."""
-        # EKS would make this group itself, and keep its events for ever.
+        """Encrypts Kubernetes secrets."""
+        # Otherwise EKS creates this group, with no retention.
         self.audit_log = AuditLog(
             self,
             "ControlPlaneLog",
@@ -136,7 +137,7 @@ class InferenceCluster(Construct):
             vpc=vpc,
             vpc_subnets=[ec2.SubnetSelection(subnets=list(subnets))],
             endpoint_access=endpoint,
-            # Auto Mode is the default of the construct; its pools and Karpenter's would compete.
+            # Auto Mode is the construct's default; its pools would compete with Karpenter's.
             default_capacity_type=eks.DefaultCapacityType.AUTOMODE
             if auto_mode
             else eks.DefaultCapacityType.NODEGROUP,
@@ -154,23 +155,23 @@ class InferenceCluster(Construct):
                 eks.ClusterLoggingTypes.CONTROLLER_MANAGER,
                 eks.ClusterLoggingTypes.SCHEDULER,
             ],
-            # Above standard it is billed by the hour.
+            # Tiers above standard are billed by the hour.
             control_plane_scaling_tier=None
             if control_plane_tier == "standard"
             else eks.ControlPlaneScalingTier.of(control_plane_tier),
         )
-        """The cluster; its `cluster_security_group` is on the API server and on every node."""
+        """The cluster; its `cluster_security_group` is attached to the API server and to every node."""
         resource = self.cluster.node.default_child
         assert isinstance(resource, eks.CfnCluster)
         resource.deletion_protection = deletion_protection
-        # EKS defaults to EXTENDED, which costs six times as much from the day standard support ends.
+        # EKS defaults to EXTENDED, which costs six times as much once standard support has ended.
         resource.upgrade_policy = eks.CfnCluster.UpgradePolicyProperty(support_type=support_type.upper())
         if zonal_shift:
             resource.zonal_shift_config = eks.CfnCluster.ZonalShiftConfigProperty(enabled=True)
         resource.node.add_dependency(self.audit_log)
 
         self._grant("Admins", admins, "AmazonEKSClusterAdminPolicy")
-        # Not AmazonEKSAdminViewPolicy: that one reads secrets.
+        # AmazonEKSAdminViewPolicy would allow reading secrets.
         self._grant("Viewers", viewers, "AmazonEKSViewPolicy")
         for team, access in (teams or {}).items():
             self._admit(team, access)
@@ -183,7 +184,7 @@ class InferenceCluster(Construct):
         )
         networking = [] if auto_mode else addons.before_nodes(prefix_delegation=prefix_delegation)
         self.system_nodes: SystemNodeGroup | None = None
-        """Nodes for what is not a model; none in Auto Mode."""
+        """Nodes for everything that is not a model; None in Auto Mode."""
         if auto_mode:
             rest = addons.in_every_mode(lustre=lustre)
         else:
@@ -203,11 +204,10 @@ class InferenceCluster(Construct):
         self.addons: Mapping[str, eks.CfnAddon] = MappingProxyType(
             {addon.addon_name: addon for addon in (*networking, *rest)}
         )
-        """Name of an EKS add-on to its resource."""
+        """EKS add-on name to its resource."""
 
     def _auto_mode_compute(self, name: str) -> eks.ComputeConfig:
-        # The NodeClasses that are rendered name this role; EKS admits it, since the cluster's own pools use
-        # it too.
+        # The rendered NodeClasses name this role; EKS admits it because the cluster's own pools use it too.
         role = iam.Role(
             self,
             "NodeRole",
@@ -223,17 +223,17 @@ class InferenceCluster(Construct):
             self,
             "ClusterRole",
             description="Control plane in Auto Mode",
-            # EKS tags its sessions, and is refused without sts:TagSession.
+            # EKS tags its sessions; without sts:TagSession they are denied.
             assumed_by=iam.ServicePrincipal("eks.amazonaws.com").with_session_tags(),
             managed_policies=_managed(_AUTO_MODE_CLUSTER_POLICIES),
-            # Inline: the cluster launches nodes as soon as it is there.
+            # Inline: the cluster launches nodes as soon as it exists.
             inline_policies={"TaggedNodes": self._tagged_nodes(name)},
         )
 
     def _tagged_nodes(self, name: str) -> iam.PolicyDocument:
-        """The managed policies admit no tags but EKS' own, and node classes have the environment's: nodes
-        would be refused (EKS user guide, auto-learn-iam, custom tags; here bound to the cluster's name and to
-        what a launch makes)."""
+        """The managed policies allow only EKS' own tags, but the node classes have the environment's tags:
+        node launches would be denied (EKS user guide, auto-learn-iam, custom tags; here restricted to the
+        cluster's name and to the resources of a launch)."""
         tagged = {"aws:RequestTag/eks:eks-cluster-name": name}
         return iam.PolicyDocument(
             statements=[

@@ -1,4 +1,4 @@
-"""Warnings about money: a budget, unusual spending, and reservations that nobody uses."""
+"""Cost alerts: a budget, cost anomalies, and unused reservations."""
 
 from __future__ import annotations
 
@@ -21,21 +21,21 @@ _SENDERS = ("budgets.amazonaws.com", "costalerts.amazonaws.com", "cloudwatch.ama
 
 
 class CostAlarms(Construct):
-    """An encrypted topic to which budgets, anomaly detection and alarms write, and people subscribe.
+    """An encrypted SNS topic for budgets, anomaly detection and alarms, with e-mail subscriptions.
 
-    Budgets and anomaly detection look at the tag `tag`, which somebody has to activate once as a cost
-    allocation tag in the payer's billing console; spending is counted from that day on.
+    Budgets and anomaly detection filter by the tag `tag`. Activate it once as a cost allocation tag in the
+    payer's billing console; costs are tagged from that day on.
 
     Args:
-        name: Of budget and monitor, unique in the account.
-        tag: Key and value of what is looked at.
-        emails: Who hears of it; each has to confirm.
-        monthly_usd: US dollars a month; default: no budget.
-        alert_at_percent: Shares of the budget, in percent, at which people hear of it.
-        anomaly_usd: US dollars above the usual from which spending is reported; default: it is not.
+        name: Name of budget and monitor, unique in the account.
+        tag: Key and value to filter by.
+        emails: Subscribers; each has to confirm.
+        monthly_usd: Budget in US dollars per month; default: no budget.
+        alert_at_percent: Percentages of the budget that trigger an alert.
+        anomaly_usd: US dollars above the expected cost that trigger an alert; default: no anomaly detection.
         reservations: Capacity reservation (cr-…) to the pool that pays for it.
-        unused_hours: Hours after which a reservation's idle instances are reported.
-        removal_policy: What becomes of the key when its stack goes.
+        unused_hours: Hours after which idle instances of a reservation trigger an alert.
+        removal_policy: What happens to the key when its stack is deleted.
     """
 
     def __init__(
@@ -61,7 +61,7 @@ class CostAlarms(Construct):
         )
         """Encrypts the topic."""
         self.topic = sns.Topic(self, "Topic", master_key=self.key, enforce_ssl=True)
-        """Who subscribes to it hears of everything."""
+        """Receives every alert."""
         self._admit_senders()
         for email in emails:
             self.topic.add_subscription(subscriptions.EmailSubscription(email))
@@ -111,7 +111,7 @@ class CostAlarms(Construct):
                 budget_type="COST",
                 time_unit="MONTHLY",
                 budget_limit=budgets.CfnBudget.SpendProperty(amount=monthly_usd, unit="USD"),
-                # Tags of people bear this prefix in Cost Explorer.
+                # Cost Explorer prefixes user-defined tags with this.
                 cost_filters={"TagKeyValue": [f"user:{key}${value}"]},
             ),
             notifications_with_subscribers=[
@@ -119,7 +119,7 @@ class CostAlarms(Construct):
                 at(max(percents), "FORECASTED"),
             ],
         )
-        # Budgets checks on creation that it may publish.
+        # Budgets checks at creation whether it may publish.
         budget.node.add_dependency(self.topic)
 
     def _anomalies(self, least_usd: int) -> None:
@@ -135,7 +135,7 @@ class CostAlarms(Construct):
             self,
             "AnomalySubscription",
             subscription_name=self._name,
-            frequency="IMMEDIATE",  # the only one that a topic can have
+            frequency="IMMEDIATE",  # the only frequency for SNS
             monitor_arn_list=[monitor.attr_monitor_arn],
             subscribers=[
                 ce.CfnAnomalySubscription.SubscriberProperty(type="SNS", address=self.topic.topic_arn)
@@ -168,6 +168,6 @@ class CostAlarms(Construct):
             threshold=0,
             comparison_operator=cloudwatch.ComparisonOperator.GREATER_THAN_THRESHOLD,
             evaluation_periods=hours,
-            treat_missing_data=cloudwatch.TreatMissingData.NOT_BREACHING,  # it has not begun, or has ended
+            treat_missing_data=cloudwatch.TreatMissingData.NOT_BREACHING,  # the reservation has not started, or has ended
         )
         alarm.add_alarm_action(actions.SnsAction(self.topic))

@@ -17,15 +17,15 @@ from modelyard.aws.tree_archive import archive
 class Delivery(Construct):
     """A versioned bucket and the rendered tree in it.
 
-    The upload is not atomic: Flux may read the bucket while it lasts, and once more within a minute. Every
-    folder of the tree lists its files in a `kustomization.yaml`, and a build with a file missing changes
-    nothing in the cluster. The bucket becomes the tree: whatever else lies in it goes, and stays in the
-    bucket's versions.
+    The upload is not atomic: Flux may read the bucket during the upload, and reads it again within a minute.
+    Every folder of the tree lists its files in a `kustomization.yaml`, and a build with a missing file
+    changes nothing in the cluster. The bucket mirrors the tree: all other objects are deleted, but stay as
+    old versions.
 
     Args:
         tree: The rendered folder of one environment.
         log_retention_days: Days for which the logs of the upload are kept.
-        removal_policy: What becomes of bucket and logs when their stack goes.
+        removal_policy: What happens to bucket and logs when their stack is deleted.
     """
 
     def __init__(
@@ -41,25 +41,25 @@ class Delivery(Construct):
         self.bucket = PrivateBucket(
             self,
             "Tree",
-            # Long enough to see what was deployed in the last quarter. S3's own key: the tree holds no secret
-            # values, by construction, and a key of ours would add a way to fail.
+            # Long enough to see last quarter's deployments. SSE-S3: the tree holds no secret values, by
+            # construction, and a KMS key would add a way to fail.
             old_versions_days=90,
-            # A bucket with versions in it has to be emptied before it can be deleted: see docs/adr/0003.
+            # A bucket with versions must be emptied before it can be deleted: see docs/adr/0003.
             removal_policy=removal_policy,
         )
-        """What Flux reads."""
-        with tempfile.TemporaryDirectory() as scratch:  # CDK takes its copy at once
+        """The bucket that Flux reads."""
+        with tempfile.TemporaryDirectory() as scratch:  # CDK copies it at once
             self.upload = s3_deployment.BucketDeployment(
                 self,
                 "Upload",
                 destination_bucket=self.bucket,
                 sources=[s3_deployment.Source.asset(str(archive(tree, Path(scratch) / "tree.zip")))],
                 prune=True,
-                # What was delivered stays delivered when only this resource goes.
+                # Deleting only this resource keeps the delivered objects.
                 retain_on_delete=True,
                 memory_limit=256,
                 log_group=AuditLog(
                     self, "UploadLog", retention_days=log_retention_days, removal_policy=removal_policy
                 ),
             )
-            """Whatever needs the whole tree in the bucket depends on it."""
+            """Resources that need the complete tree in the bucket depend on it."""

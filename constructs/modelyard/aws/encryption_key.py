@@ -13,8 +13,10 @@ class EncryptionKey(kms.Key):
 
     Args:
         description: What it encrypts.
-        refuse_grants: Whether only AWS services may make grants; not for EKS, whose CreateCluster fails then.
-        removal_policy: What becomes of the key when its stack goes; a destroyed one comes back for a week.
+        refuse_grants: Whether only AWS services may create grants; not for EKS, whose CreateCluster would
+            fail.
+        removal_policy: What happens to the key when its stack is deleted; a destroyed key can be restored for
+            a week.
     """
 
     def __init__(
@@ -32,8 +34,8 @@ class EncryptionKey(kms.Key):
             description=description,
             enable_key_rotation=True,
             removal_policy=removal_policy,
-            # The shortest wait that KMS allows: only keys of throw-away environments are ever scheduled for
-            # deletion.
+            # The shortest waiting period that KMS allows: only keys of throw-away environments are scheduled
+            # for deletion.
             pending_window=Duration.days(7) if removal_policy == RemovalPolicy.DESTROY else None,
         )
         if refuse_grants:

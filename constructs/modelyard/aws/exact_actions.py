@@ -1,4 +1,4 @@
-"""Actions by name where CDK's own grants use wildcards."""
+"""Explicit IAM actions instead of the wildcards in CDK's grants."""
 
 from __future__ import annotations
 
@@ -21,18 +21,18 @@ EXACT: Final[Mapping[str, tuple[str, ...]]] = {
     "s3:GetObject*": ("s3:GetObject", "s3:GetObjectVersion"),
     "s3:List*": ("s3:ListBucket",),
 }
-"""What an upload, a download and a pipeline's artifacts need of each wildcard that `grant_read_write`
-writes."""
+"""Wildcards of `grant_read_write`, and the actions that an upload, a download and a pipeline's artifacts
+need."""
 
 _LAST: Final = 900
-"""Priority of the aspect: after those that still add statements, before those that only read."""
+"""Aspect priority: after aspects that add statements, before those that only read."""
 
 
 def use_exact_actions(scope: IConstruct) -> None:
-    """Write every action below `scope` by its name.
+    """Replace wildcards below `scope` by explicit actions.
 
-    `grant_read` and its like allow whole families, such as `s3:GetObject*` with ACLs, retention and torrents
-    in it, and take no narrower list. A wildcard that `EXACT` does not name stays, for the controls to find.
+    `grant_read` and similar methods allow families of actions, such as `s3:GetObject*` with ACLs, retention
+    and torrents, and cannot be narrowed. A wildcard that is not in `EXACT` stays, for the controls to find.
     """
     Aspects.of(scope).add(_ExactActions(), priority=_LAST)
 
@@ -40,7 +40,7 @@ def use_exact_actions(scope: IConstruct) -> None:
 @jsii.implements(IAspect)
 class _ExactActions:
     def visit(self, node: IConstruct) -> None:
-        # The property itself, not an override: checkers that look at constructs do not see overrides.
+        # Set the property, not an override: tools that inspect constructs do not see overrides.
         if isinstance(node, iam.CfnPolicy | iam.CfnManagedPolicy | s3.CfnBucketPolicy):
             node.policy_document = _exact(node, node.policy_document)
         elif isinstance(node, kms.CfnKey):

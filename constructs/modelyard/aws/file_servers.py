@@ -1,4 +1,4 @@
-"""Security groups of file systems: open to the cluster, on their own ports."""
+"""Security groups of file systems: open to the cluster, only on the file system's ports."""
 
 from __future__ import annotations
 
@@ -24,9 +24,9 @@ def nfs_group(scope: Construct, *, vpc: ec2.IVpc, clients: ec2.ISecurityGroup) -
 
 
 def by_id(group: ec2.ISecurityGroup) -> ec2.IPeer:
-    """`group` as the peer of a rule.
+    """`group` as the peer of a security group rule.
 
-    For a group itself CDK names the rule after the group's path, which is another one in a pipeline. The rule
-    would be made again before the old one goes, and EC2 refuses a duplicate.
+    Given a group, CDK names the rule after the group's path, which differs in a pipeline. CloudFormation
+    would then create the new rule before deleting the old one, and EC2 rejects the duplicate.
     """
     return ec2.Peer.security_group_id(group.security_group_id)

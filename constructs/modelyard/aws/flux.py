@@ -1,4 +1,4 @@
-"""Flux: installed once, from then on it keeps the cluster equal to the bucket."""
+"""Flux: installed once; from then on it keeps the cluster in sync with the bucket."""
 
 from __future__ import annotations
 
@@ -20,14 +20,14 @@ from modelyard.releases import chart
 
 _SOURCE: Final = "modelyard"
 
-# A model of hundreds of gigabytes is downloaded, copied and compiled before it is healthy.
+# A model of hundreds of gigabytes must be downloaded, copied and compiled before it is healthy.
 FOLDER_MINUTES: Final = {"addons": 15, "platform": 10, "models": 90, "checks": 60}
-"""How long Flux waits for each folder that comes after another, in their order."""
+"""How many minutes Flux waits for each folder that depends on another, in order."""
 
 # The chart ships its CRDs as templates, so a Bucket in the same release would be unknown to the API server:
-# hooks are sent after the release is ready. Helm's default for hooks is delete-then-create, and deleting a
-# Kustomization deletes every model. `hook-failed` never applies to these kinds; it stands here to displace
-# that default, so that Helm 4 applies changes in place.
+# hooks are applied after the release is ready. Helm deletes and recreates hooks by default, and deleting a
+# Kustomization deletes every model. `hook-failed` never applies to these kinds; it only overrides the
+# default, so that Helm 4 updates them in place.
 _AFTER_CRDS: Final = {
     "helm.sh/hook": "post-install,post-upgrade",
     "helm.sh/hook-delete-policy": "hook-failed",
@@ -35,25 +35,25 @@ _AFTER_CRDS: Final = {
 
 
 class Flux(Construct):
-    """Flux's source, kustomize and helm controllers, reading one bucket with an identity of their own.
+    """Flux's source, kustomize and helm controllers, reading one bucket with their own identity.
 
     The tree's folders are applied in order: `addons`, then `monitoring` and `platform`, then `models`, then
-    `checks`, each when the one before is healthy. The only Kubernetes object that CloudFormation manages is
-    the Helm release; uninstalling it leaves the cluster's workloads and Flux's own objects in place.
+    `checks`, each once the one before is healthy. CloudFormation manages only one Kubernetes object, the Helm
+    release; uninstalling it leaves the cluster's workloads and Flux's own objects in place.
 
     Args:
         cluster_name: The EKS cluster.
-        vpc: Its VPC.
-        cluster_security_group: Its security group, which the installer's functions join.
-        bucket: Where the rendered tree is.
-        subnets: Private subnets with a way to ghcr.io; default: the private ones of `vpc`.
+        vpc: VPC of the cluster.
+        cluster_security_group: Security group of the cluster, attached to the installer's Lambda functions.
+        bucket: Bucket with the rendered tree.
+        subnets: Private subnets with a route to ghcr.io; default: the private subnets of `vpc`.
         substitutions: Deploy-time values for `${NAME}` in `platform` and `models`.
         addon_substitutions: The same for `addons`.
         monitoring: Whether the tree has a folder `monitoring`.
         checks: Whether the tree has a folder `checks`.
         check_substitutions: The same as `substitutions`, for `checks`.
         log_retention_days: Days for which the installer's logs are kept.
-        removal_policy: What becomes of those logs when their stack goes.
+        removal_policy: What happens to those logs when their stack is deleted.
     """
 
     def __init__(
@@ -76,7 +76,7 @@ class Flux(Construct):
     ) -> None:
         super().__init__(scope, construct_id)
         self.source_role = PodIdentityRole(self, "SourceRole", description="Flux: read the rendered tree")
-        """What the source controller is in AWS."""
+        """IAM role of the source controller."""
         self.source_role.add_to_policy(
             iam.PolicyStatement(actions=["s3:ListBucket"], resources=[bucket.bucket_arn])
         )
@@ -87,8 +87,8 @@ class Flux(Construct):
             cluster_name=cluster_name, namespace=FLUX_NAMESPACE, service_account="source-controller"
         )
 
-        # An imported cluster ignores `kubectl_provider_options`: one import makes the provider, another uses
-        # it.
+        # An imported cluster ignores `kubectl_provider_options`: one import creates the provider, another
+        # uses it.
         imported = eks.Cluster.from_cluster_attributes(self, "Cluster", cluster_name=cluster_name, vpc=vpc)
         role = _installer_role(self, cluster_arn=imported.cluster_arn)
         installer = eks.KubectlProvider(
@@ -98,10 +98,10 @@ class Flux(Construct):
             kubectl_layer=KubectlV36Layer(self, "Kubectl"),
             private_subnets=list(vpc.private_subnets if subnets is None else subnets),
             role=role.without_policy_updates(),
-            # Its functions join the cluster's group, the only one that a private endpoint admits.
+            # Its functions join the cluster's security group, the only one that the private endpoint admits.
             security_groups=[cluster_security_group],
         )
-        # The condition of a policy that the provider meant for its own role.
+        # A condition for a policy of the provider's own role, which is not used here.
         self.node.try_remove_child("HasEcrPublic")
         _keep_logs(installer, days=log_retention_days, removal_policy=removal_policy)
         assert installer.role is not None
@@ -130,7 +130,7 @@ class Flux(Construct):
             namespace=FLUX_NAMESPACE,
             create_namespace=True,
             wait=True,
-            timeout=Duration.minutes(10),  # the function behind it has fifteen
+            timeout=Duration.minutes(10),  # its Lambda function has fifteen
             values=flux_values(
                 bucket_name=bucket.bucket_name,
                 region=Stack.of(self).region,
@@ -141,22 +141,22 @@ class Flux(Construct):
                 check_substitutions=check_substitutions,
             ),
         )
-        """The Helm release; whatever Flux is to find when it starts, it depends on."""
-        # Pods get an identity only if the association is there when they start.
+        """The Helm release; objects that must exist before Flux starts are its dependencies."""
+        # Pods get an identity only if the association exists when they start.
         self.release.node.add_dependency(association, access)
 
 
 def _installer_role(scope: Construct, *, cluster_arn: str) -> iam.Role:
-    """What the installer does in AWS. The provider would add every image of every registry; the chart is not
-    in ECR."""
-    network = "service-role/AWSLambdaVPCAccessExecutionRole"  # interfaces in the subnets, and its log
+    """IAM role of the installer. The provider's own role could pull every image of every registry; the chart
+    is not in ECR."""
+    network = "service-role/AWSLambdaVPCAccessExecutionRole"  # network interfaces in the subnets, and its log
     return iam.Role(
         scope,
         "InstallerRole",
         description="Installs Flux: finds the cluster",
         assumed_by=iam.ServicePrincipal("lambda.amazonaws.com"),
         managed_policies=[iam.ManagedPolicy.from_aws_managed_policy_name(network)],
-        # Inline, so that the role has it from its first moment: nothing waits for a policy beside it.
+        # Inline, so that the role has its permissions from the start, without waiting for a separate policy.
         inline_policies={
             "Cluster": iam.PolicyDocument(
                 statements=[iam.PolicyStatement(actions=["eks:DescribeCluster"], resources=[cluster_arn])]
@@ -166,7 +166,7 @@ def _installer_role(scope: Construct, *, cluster_arn: str) -> iam.Role:
 
 
 def _keep_logs(installer: eks.KubectlProvider, *, days: int, removal_policy: RemovalPolicy) -> None:
-    # The provider takes no log groups, and makes its own to be kept for two years and beyond the stack.
+    # The provider accepts no log groups; its own have two years of retention and outlive the stack.
     for child in installer.node.find_all():
         if isinstance(child, logs.CfnLogGroup):
             child.retention_in_days = days
@@ -183,8 +183,7 @@ def flux_values(
     checks: bool,
     check_substitutions: Mapping[str, str] | None = None,
 ) -> dict[str, Any]:
-    """Values of the flux2 chart: three controllers, the bucket, and the folders of the tree in their
-    order."""
+    """Values of the flux2 chart: three controllers, the bucket, and the folders of the tree in order."""
     objects = [
         _bucket(bucket_name, region),
         _kustomization("addons", substitutions=addon_substitutions),
@@ -192,20 +191,19 @@ def flux_values(
         _kustomization("models", after="platform", substitutions=substitutions),
     ]
     if monitoring:
-        # No substitutions: the dashboards are full of Grafana's own ${variables}.
+        # No substitutions: dashboards contain Grafana's own ${variables}.
         objects.append(_kustomization("monitoring", after="addons"))
     if checks:
-        # Done when every job is: a failed one is what `flux get kustomization checks` shows.
+        # Ready once every Job has succeeded: `flux get kustomization checks` shows a failed Job.
         objects.append(_kustomization("checks", after="models", substitutions=check_substitutions))
     return {
-        # Without this an uninstall would delete the definitions, with them every Kustomization, and so every
-        # model.
+        # Otherwise an uninstall would delete the CRDs, thus every Kustomization, and thus every model.
         "crds": {"annotations": {"helm.sh/resource-policy": "keep"}},
         "kustomizeController": {
             "container": {
                 "additionalArgs": [
-                    # A fix must not wait for the time-out of what it fixes; an undefined ${NAME} is an error,
-                    # not "".
+                    # A fix must not wait for the timeout of the broken revision; an undefined ${NAME} is an
+                    # error, not "".
                     "--feature-gates=CancelHealthCheckOnNewRevision=true,StrictPostBuildSubstitutions=true"
                 ]
             }
@@ -243,7 +241,7 @@ def _kustomization(
         "timeout": f"{FOLDER_MINUTES.get(name, 10)}m",
         "wait": True,
         "prune": True,
-        # Deleting one of these by hand takes its objects along, and waits: Karpenter then still drains its
+        # Deleting one of these by hand deletes its objects and waits, so that Karpenter can still drain its
         # nodes.
         "deletionPolicy": "WaitForTermination",
     }

@@ -1,5 +1,4 @@
-"""The AWS half of Karpenter: identities, and the queue on which EC2 announces what it is about to take
-away."""
+"""AWS resources for Karpenter: IAM roles, and the queue for EC2 interruption notices."""
 
 from __future__ import annotations
 
@@ -29,11 +28,11 @@ _INTERRUPTIONS: Final = {
 class KarpenterController(Construct):
     """Roles, instance profile and interruption queue of Karpenter in one cluster.
 
-    Names follow from the cluster's, because the manifests that mention them are rendered before anything is
-    deployed: role and instance profile are `CLUSTER-node`, the queue is `CLUSTER`.
+    Names are derived from the cluster's name, because manifests with these names are rendered before the
+    deploy: role and instance profile are `CLUSTER-node`, the queue is `CLUSTER`.
 
     Args:
-        cluster_name: The EKS cluster; a literal, since it becomes part of IAM condition keys.
+        cluster_name: The EKS cluster; a literal, because it becomes part of IAM condition keys.
         namespace: Namespace of the controller; in `kube-system` the API server gives its requests priority.
         service_account: Service account of the controller.
     """
@@ -56,13 +55,13 @@ class KarpenterController(Construct):
             assumed_by=iam.ServicePrincipal("ec2.amazonaws.com"),
             managed_policies=[iam.ManagedPolicy.from_aws_managed_policy_name(name) for name in NODE_POLICIES],
         )
-        """What launched nodes are in AWS."""
-        # Ours, and named in the EC2NodeClass: a profile that Karpenter makes from a role outlives the cluster
-        # and blocks the deletion of that role.
+        """IAM role of launched nodes."""
+        # Named in the EC2NodeClass: an instance profile that Karpenter creates from a role outlives the
+        # cluster and blocks the deletion of the role.
         self.instance_profile = iam.InstanceProfile(
             self, "NodeProfile", instance_profile_name=f"{cluster_name}-node", role=self.node_role
         )
-        """What an EC2NodeClass names."""
+        """Named in the EC2NodeClass."""
         eks.CfnAccessEntry(
             self,
             "NodeAccess",
@@ -75,14 +74,14 @@ class KarpenterController(Construct):
             self,
             "Interruptions",
             queue_name=cluster_name,
-            # A warning older than this is about an instance that is gone.
+            # An older notice is about an instance that is gone.
             retention_period=Duration.minutes(5),
             encryption=sqs.QueueEncryption.SQS_MANAGED,
             enforce_ssl=True,
         )
-        """Where EC2 announces what it takes away."""
-        # Each rule is admitted by its ARN. Karpenter's own template admits the whole of EventBridge, with
-        # which any account could announce interruptions that are not.
+        """EC2 interruption notices."""
+        # Each rule is admitted by its ARN. Karpenter's own template admits all of EventBridge, so any account
+        # could send false interruption notices.
         for name, (source, detail_type) in _INTERRUPTIONS.items():
             events.Rule(
                 self,
@@ -92,7 +91,7 @@ class KarpenterController(Construct):
             )
 
         self.controller_role = PodIdentityRole(self, "ControllerRole", description="Karpenter's controller")
-        """What the controller is in AWS."""
+        """IAM role of the controller."""
         permissions = KarpenterPermissions(stack=Stack.of(self), cluster_name=cluster_name)
         documents = permissions.documents(
             node_role_arn=self.node_role.role_arn, queue_arn=self.queue.queue_arn

@@ -1,8 +1,7 @@
-"""What Karpenter 1.14 may do in AWS, as six policies that follow its reference template.
+"""AWS permissions of Karpenter 1.14, as six policies that follow its reference template.
 
-The conditions bind every write to objects that carry this cluster's tags. The cluster's name is part of the
-condition
-*keys*, where CloudFormation allows no reference: it must be known at synth.
+The conditions restrict every write to resources with this cluster's tags. The cluster's name is part of the
+condition *keys*, where CloudFormation allows no reference: it must be known at synth.
 """
 
 from __future__ import annotations
@@ -22,7 +21,7 @@ TAGGED_AT_LAUNCH: Final = (
     "launch-template",
     "spot-instances-request",
 )
-"""Kinds of what one launch makes, all of which carry the tags of the request."""
+"""Resource types that one launch creates, all tagged by the request."""
 
 
 @dataclass(frozen=True)
@@ -87,7 +86,7 @@ class KarpenterPermissions:
                     "AllowScopedEC2InstanceAccessActions",
                     launch,
                     [
-                        # Public objects: AMIs and snapshots of other accounts have no account in their ARN.
+                        # Public resources: AMIs and snapshots of other accounts have no account in their ARN.
                         self._ec2("image/*", account=""),
                         self._ec2("snapshot/*", account=""),
                         self._ec2("security-group/*"),

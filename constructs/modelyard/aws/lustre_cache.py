@@ -1,4 +1,4 @@
-"""The model cache on FSx for Lustre: the most throughput, in one zone."""
+"""The model cache on FSx for Lustre: highest throughput, in a single zone."""
 
 from __future__ import annotations
 
@@ -18,15 +18,15 @@ _PORTS: Final = (ec2.Port.tcp(988), ec2.Port.tcp_range(1018, 1023))
 
 
 class LustreCache(Construct):
-    """A persistent SSD file system, encrypted, open to the cluster's nodes and to its own servers.
+    """A persistent SSD file system, encrypted, open to the cluster's nodes and its own file servers.
 
     Args:
-        vpc: The cluster's VPC.
-        clients: Who may mount it: the cluster's security group.
-        subnet: Its zone is the file system's; default: the first private one of `vpc`.
-        size_gib: Capacity in GiB, raised to 1200 or the next multiple of 2400.
-        mb_per_second_per_tib: Throughput of each TiB in MB/s.
-        removal_policy: What becomes of file system and key when their stack goes.
+        vpc: VPC of the cluster.
+        clients: Security group that may mount it: the cluster's.
+        subnet: Sets the zone of the file system; default: the first private subnet of `vpc`.
+        size_gib: Capacity in GiB, rounded up to 1200 or the next multiple of 2400.
+        mb_per_second_per_tib: Throughput per TiB in MB/s.
+        removal_policy: What happens to file system and key when their stack is deleted.
     """
 
     def __init__(
@@ -45,10 +45,10 @@ class LustreCache(Construct):
         self.security_group = ec2.SecurityGroup(
             self, "Servers", vpc=vpc, description="Lustre of the model cache", allow_all_outbound=False
         )
-        """The group of its servers."""
+        """Security group of the file servers."""
         for port in _PORTS:
             self.security_group.add_ingress_rule(by_id(clients), port, "Lustre from the cluster")
-            # Servers call clients back, and each other; the construct lets the latter in.
+            # Servers call clients and each other; the construct already allows the latter.
             self.security_group.add_egress_rule(by_id(clients), port, "Lustre to the cluster")
             self.security_group.add_egress_rule(self.security_group, port, "Lustre among its servers")
         self.key = EncryptionKey(self, "Key", description="Model cache", removal_policy=removal_policy)
@@ -70,4 +70,4 @@ class LustreCache(Construct):
             ),
             removal_policy=removal_policy,
         )
-        """The file system: its `dns_name` and `mount_name` are what a volume names."""
+        """The file system; a PersistentVolume needs its `dns_name` and `mount_name`."""

@@ -1,4 +1,4 @@
-"""Metrics kept by AWS: an Amazon Managed Service for Prometheus workspace, and Grafana over it."""
+"""Metrics in AWS: an Amazon Managed Service for Prometheus workspace, and Grafana on top."""
 
 from __future__ import annotations
 
@@ -15,16 +15,16 @@ from modelyard.names import METRICS_ACCOUNT
 
 
 class ManagedMetrics(Construct):
-    """An encrypted workspace that one service account writes to, and optionally a Grafana that reads it.
+    """An encrypted workspace that one service account writes to, and an optional Grafana that reads it.
 
     Args:
         cluster_name: The EKS cluster.
-        name: Of the workspaces; default: the cluster's.
+        name: Name of the workspaces; default: the cluster's.
         namespace: Namespace of Prometheus.
         service_account: Service account of Prometheus.
-        dashboards: Whether to make an Amazon Managed Grafana workspace, which takes an IAM Identity Center.
+        dashboards: Whether to create an Amazon Managed Grafana workspace, which needs an IAM Identity Center.
         log_retention_days: Days for which the workspace's own log is kept.
-        removal_policy: What becomes of workspace, key and log when their stack goes.
+        removal_policy: What happens to workspace, key and log when their stack is deleted.
     """
 
     def __init__(
@@ -47,7 +47,7 @@ class ManagedMetrics(Construct):
         log = AuditLog(
             self,
             "Log",
-            # The service writes to groups of this prefix alone.
+            # The service writes only to groups with this prefix.
             name=f"/aws/vendedlogs/prometheus/{name}",
             retention_days=log_retention_days,
             removal_policy=removal_policy,
@@ -61,16 +61,16 @@ class ManagedMetrics(Construct):
                 log_group_arn=log.log_group_arn
             ),
         )
-        """Where Prometheus writes: at its `attr_prometheus_endpoint`."""
+        """Prometheus writes to its `attr_prometheus_endpoint`."""
         self.workspace.apply_removal_policy(removal_policy)
         self.writer = PodIdentityRole(self, "WriterRole", description="Prometheus: write to the workspace")
-        """What Prometheus is in AWS."""
+        """IAM role of Prometheus."""
         self.writer.add_to_policy(
             iam.PolicyStatement(actions=["aps:RemoteWrite"], resources=[self.workspace.attr_arn])
         )
         self.writer.associate(cluster_name=cluster_name, namespace=namespace, service_account=service_account)
         self.grafana: grafana.CfnWorkspace | None = self._grafana(name) if dashboards else None
-        """The Grafana workspace, with `dashboards`."""
+        """The Grafana workspace, if `dashboards` is set."""
 
     def _grafana(self, name: str) -> grafana.CfnWorkspace:
         role = iam.Role(

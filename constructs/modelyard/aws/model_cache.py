@@ -1,4 +1,4 @@
-"""The shared model cache: weights are downloaded once, and read by every replica in every zone."""
+"""The shared model cache: weights are downloaded once and read by every replica in every zone."""
 
 from __future__ import annotations
 
@@ -15,22 +15,22 @@ from modelyard.aws.encryption_key import EncryptionKey
 from modelyard.aws.file_servers import nfs_group
 
 CACHE_USER: Final = 2000
-"""uid and gid of the model servers: the access point forces them, so the pods must run as them."""
+"""uid and gid of the model servers: the access point enforces them, so the pods must run as them."""
 
 
 class EfsCache(Construct):
     """An encrypted EFS file system with a mount target in each zone and one access point for all models.
 
-    Who may mount it is decided by the network: NFS is open to the cluster's security group and to nothing
-    else. Root is never honoured, since no client is granted ClientRootAccess.
+    The network decides who may mount it: NFS is open only to the cluster's security group. Root is squashed,
+    since no client is granted ClientRootAccess.
 
     Args:
-        vpc: The cluster's VPC.
-        clients: Who may mount it: the cluster's security group.
-        subnets: One in each zone where models run; default: the private ones of `vpc`.
-        path: Folder of the file system that the access point shows.
-        backups: Whether AWS Backup keeps it every night; weights alone can be downloaded again.
-        removal_policy: What becomes of file system and key when their stack goes.
+        vpc: VPC of the cluster.
+        clients: Security group that may mount it: the cluster's.
+        subnets: One per zone with models; default: the private subnets of `vpc`.
+        path: Folder of the file system that the access point exposes.
+        backups: Whether AWS Backup runs every night; weights alone can be downloaded again.
+        removal_policy: What happens to file system and key when their stack is deleted.
     """
 
     def __init__(
@@ -49,7 +49,7 @@ class EfsCache(Construct):
         self.key = EncryptionKey(self, "Key", description="Model cache", removal_policy=removal_policy)
         """Encrypts the file system."""
         self.security_group: ec2.SecurityGroup = nfs_group(self, vpc=vpc, clients=clients)
-        """The group of the mount targets."""
+        """Security group of the mount targets."""
         self.file_system = efs.FileSystem(
             self,
             "FileSystem",
@@ -60,16 +60,14 @@ class EfsCache(Construct):
             security_group=self.security_group,
             encrypted=True,
             kms_key=self.key,
-            # Weights are read in bursts by nodes that have just started; bursting credits would be gone by
-            # the second.
+            # Starting nodes read weights in bursts; bursting credits would be used up by the second burst.
             throughput_mode=efs.ThroughputMode.ELASTIC,
             performance_mode=efs.PerformanceMode.GENERAL_PURPOSE,
-            # A revision that no node has loaded for two months is kept for a tenth of the price, and comes
-            # back on use.
+            # A revision not read for two months moves to a tenth of the price, and moves back on use.
             lifecycle_policy=efs.LifecyclePolicy.AFTER_60_DAYS,
             out_of_infrequent_access_policy=efs.OutOfInfrequentAccessPolicy.AFTER_1_ACCESS,
             enable_automatic_backups=backups,
-            # Stated in full below; the construct would otherwise add a policy of its own.
+            # The policy below is complete; otherwise the construct would add its own.
             allow_anonymous_access=True,
             file_system_policy=_policy(),
             removal_policy=removal_policy,
@@ -81,7 +79,7 @@ class EfsCache(Construct):
             create_acl=efs.Acl(owner_uid=str(CACHE_USER), owner_gid=str(CACHE_USER), permissions="0755"),
             posix_user=efs.PosixUser(uid=str(CACHE_USER), gid=str(CACHE_USER)),
         )
-        """What servers mount: every file belongs to uid and gid 2000."""
+        """The access point that servers mount: every file belongs to uid and gid 2000."""
 
 
 def _policy() -> iam.PolicyDocument:

@@ -1,4 +1,4 @@
-"""The VPC: room for pods, private by default, with AWS APIs reachable without the internet."""
+"""The VPC: enough addresses for pods, private by default, AWS APIs reachable without the internet."""
 
 from __future__ import annotations
 
@@ -35,19 +35,19 @@ _INTERFACE_ENDPOINTS: Final = {
 class InferenceNetwork(Construct):
     """A VPC for one cluster, with a public and a private subnet in each zone.
 
-    Nodes live in the private subnets; the public ones hold NAT gateways and, if you make them,
-    internet-facing load balancers.
+    Nodes are in the private subnets; the public ones hold NAT gateways and any internet-facing load
+    balancers.
 
     Args:
-        cluster_name: Tag of the private subnets, by which Karpenter finds them.
-        availability_zones: Names of at most three zones. CDK looks zones up all the same in a stack with an
-            account whose own `availability_zones` does not say them.
+        cluster_name: Tag of the private subnets, by which Karpenter discovers them.
+        availability_zones: Names of at most three zones. In a stack with an account, CDK still looks zones up
+            unless the stack's own `availability_zones` is set.
         cidr: IPv4 range, /16 to /22.
-        pod_cidr: Second range, /16 to /22, whose subnets the VPC CNI gives to pods; default: there is none.
-        nat_gateways: One for each zone at most; one alone is a single point of failure, and cheaper.
-        interface_endpoints: Whether AWS APIs that nodes call are reached inside the VPC.
+        pod_cidr: Secondary CIDR, /16 to /22, with subnets for pods; default: none.
+        nat_gateways: At most one per zone; a single one is cheaper, and a single point of failure.
+        interface_endpoints: Whether to add VPC endpoints for the AWS APIs that nodes call.
         log_retention_days: Days for which flow logs are kept.
-        removal_policy: What becomes of the flow logs when their stack goes.
+        removal_policy: What happens to the flow logs when their stack is deleted.
     """
 
     def __init__(
@@ -77,11 +77,11 @@ class InferenceNetwork(Construct):
             "Vpc",
             ip_addresses=ec2.IpAddresses.cidr(cidr),
             availability_zones=list(availability_zones),
-            # Keeps the third zone's addresses free, so that adding it later moves no existing subnet.
+            # Reserves the third zone's addresses, so that adding it later moves no existing subnet.
             reserved_azs=MOST_ZONES - len(availability_zones),
             nat_gateways=min(nat_gateways, len(availability_zones)),
-            # The VPC CNI gives every pod an address: three private quarters, and the last quarter for the
-            # public side.
+            # The VPC CNI gives every pod an address: three private quarters, and the last quarter for public
+            # subnets.
             subnet_configuration=[
                 ec2.SubnetConfiguration(
                     name="Private", subnet_type=ec2.SubnetType.PRIVATE_WITH_EGRESS, cidr_mask=prefix + 2
@@ -93,10 +93,10 @@ class InferenceNetwork(Construct):
                     map_public_ip_on_launch=False,
                 ),
             ],
-            # Emptying the default group takes a custom resource; nothing here uses that group.
+            # Restricting the default group takes a custom resource; nothing here uses the group.
             restrict_default_security_group=False,
         )
-        """The VPC; nodes live in its `private_subnets`."""
+        """The VPC; nodes are in its `private_subnets`."""
         for subnet in self.vpc.private_subnets:
             Tags.of(subnet).add(DISCOVERY_TAG, cluster_name)
             Tags.of(subnet).add("kubernetes.io/role/internal-elb", "1")
@@ -105,7 +105,7 @@ class InferenceNetwork(Construct):
         if pod_cidr:
             self._add_pod_subnets(pod_cidr, cluster_name)
         add_flow_log(self, vpc=self.vpc, log_retention_days=log_retention_days, removal_policy=removal_policy)
-        # Free, and the way of image layers and model weights: through a NAT they would cost per gigabyte.
+        # Free, and used for image layers and model weights: through a NAT they would cost per gigabyte.
         self.vpc.add_gateway_endpoint("S3", service=ec2.GatewayVpcEndpointAwsService.S3)
         if interface_endpoints:
             add_interface_endpoints(
@@ -116,9 +116,9 @@ class InferenceNetwork(Construct):
             )
 
     def _add_pod_subnets(self, cidr: str, cluster_name: str) -> None:
-        """A subnet for pods beside each private one, with its way out. The VPC CNI finds them by their tag
-        (1.18, subnet discovery), node classes of EKS Auto Mode by the cluster's name; nodes stay where they
-        are."""
+        """A pod subnet next to each private subnet, with the same route out. The VPC CNI finds it by its tag
+        (1.18, subnet discovery), node classes of EKS Auto Mode by the cluster's name; nodes stay in the
+        private subnets."""
         block = ec2.CfnVPCCidrBlock(self, "PodRange", vpc_id=self.vpc.vpc_id, cidr_block=cidr)
         quarters = ipaddress.ip_network(cidr).subnets(prefixlen_diff=2)
         for private, quarter in zip(self.vpc.private_subnets, quarters, strict=False):
@@ -144,18 +144,17 @@ class InferenceNetwork(Construct):
 
 
 class ExistingNetwork(Construct):
-    """What a VPC of somebody else needs for a cluster: a flow log and endpoints, nothing that changes what is
-    there.
+    """Additions to an existing VPC for a cluster: a flow log and endpoints; existing resources do not change.
 
     Args:
-        vpc: That VPC.
-        cidr: Its IPv4 range, which may call the endpoints.
-        subnets: Where the nodes will live; default: the private ones of `vpc`.
-        route_tables: Ids of their route tables, for the S3 gateway endpoint; none where the VPC has it.
-        interface_endpoints: Whether AWS APIs that nodes call are reached inside the VPC.
-        flow_logs: Whether to record who talks to whom.
+        vpc: The existing VPC.
+        cidr: IPv4 range of the VPC, which may call the endpoints.
+        subnets: Subnets of the nodes; default: the private subnets of `vpc`.
+        route_tables: Ids of their route tables, for the S3 gateway endpoint; empty if the VPC has one.
+        interface_endpoints: Whether to add VPC endpoints for the AWS APIs that nodes call.
+        flow_logs: Whether to add a flow log.
         log_retention_days: Days for which flow logs are kept.
-        removal_policy: What becomes of the flow logs when their stack goes.
+        removal_policy: What happens to the flow logs when their stack is deleted.
     """
 
     def __init__(
@@ -176,7 +175,7 @@ class ExistingNetwork(Construct):
         if flow_logs:
             add_flow_log(self, vpc=vpc, log_retention_days=log_retention_days, removal_policy=removal_policy)
         if route_tables:
-            # The L2 wants subnets whose route tables it knows.
+            # The L2 construct needs subnets with known route tables.
             ec2.CfnVPCEndpoint(
                 self,
                 "S3",
@@ -201,7 +200,7 @@ def add_flow_log(
 def add_interface_endpoints(
     scope: Construct, *, vpc: ec2.IVpc, subnets: Sequence[ec2.ISubnet], cidrs: Sequence[str]
 ) -> None:
-    """AWS APIs inside the VPC, for `cidrs` alone."""
+    """VPC endpoints of AWS APIs, open only to `cidrs`."""
     group = ec2.SecurityGroup(
         scope,
         "Endpoints",
@@ -209,7 +208,7 @@ def add_interface_endpoints(
         description="AWS APIs, from inside the VPC",
         allow_all_outbound=False,
     )
-    # Literals: a checker of templates cannot judge a range that only CloudFormation knows.
+    # Literals: template checkers cannot evaluate a CIDR that only CloudFormation knows.
     for cidr in cidrs:
         group.add_ingress_rule(ec2.Peer.ipv4(cidr), ec2.Port.tcp(443), "HTTPS from the VPC")
     for name, service in _INTERFACE_ENDPOINTS.items():

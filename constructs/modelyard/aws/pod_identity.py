@@ -1,4 +1,4 @@
-"""AWS permissions for a pod, without an OIDC provider and without an annotation on the service account."""
+"""AWS permissions for a pod, without an OIDC provider or service account annotation."""
 
 from __future__ import annotations
 
@@ -10,14 +10,14 @@ from constructs import Construct
 
 
 class PodIdentityRole(iam.Role):
-    """A role that EKS Pod Identity hands to pods.
+    """A role for EKS Pod Identity.
 
-    Nothing can assume it until an association names it: `associate`, or the `podIdentityAssociations` of an
+    It cannot be assumed until an association names it: `associate`, or the `podIdentityAssociations` of an
     add-on.
 
     Args:
-        description: Whose role it is.
-        managed_policies: What it may do; `add_to_policy` adds to it.
+        description: Description of the role.
+        managed_policies: Its permissions; `add_to_policy` adds more.
     """
 
     def __init__(
@@ -32,8 +32,8 @@ class PodIdentityRole(iam.Role):
             scope,
             construct_id,
             description=description,
-            # EKS tags the session with cluster, namespace and service account, and is refused without
-            # sts:TagSession.
+            # EKS tags the session with cluster, namespace and service account; without sts:TagSession it is
+            # denied.
             assumed_by=iam.ServicePrincipal("pods.eks.amazonaws.com").with_session_tags(),
             managed_policies=list(managed_policies),
         )
@@ -41,8 +41,7 @@ class PodIdentityRole(iam.Role):
     def associate(
         self, *, cluster_name: str, namespace: str, service_account: str
     ) -> eks.CfnPodIdentityAssociation:
-        """Give this role to the pods of one service account; they get it when they start, not when they run
-        already."""
+        """Give this role to the pods of one service account; only pods that start afterwards get it."""
         return eks.CfnPodIdentityAssociation(
             self,
             "Association",

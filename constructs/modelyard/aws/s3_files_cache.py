@@ -1,4 +1,4 @@
-"""The model cache as a file system over the weights' bucket (Amazon S3 Files)."""
+"""The model cache as a file system over the weights bucket (Amazon S3 Files)."""
 
 from __future__ import annotations
 
@@ -18,20 +18,19 @@ from modelyard.aws.weights_reader import allow_reading
 
 
 class S3FilesCache(Construct):
-    """A file system whose files are the bucket's objects: what is uploaded can be mounted, what is written is
-    uploaded.
+    """A file system over the bucket's objects: uploaded objects appear as files, written files are uploaded.
 
-    The EFS CSI driver mounts it, from version 3 on, with the identity of its node component; every file
-    belongs to the model servers' user, which the access point forces.
+    The EFS CSI driver (version 3 or later) mounts it with its node component's identity; every file belongs
+    to the model servers' user, which the access point enforces.
 
     Args:
-        vpc: The cluster's VPC.
-        clients: Who may mount it: the cluster's security group.
-        bucket: Whose objects are the files; it has to be versioned.
+        vpc: VPC of the cluster.
+        clients: Security group that may mount it: the cluster's.
+        bucket: Bucket behind the file system; must be versioned.
         cluster_name: The EKS cluster.
-        subnets: One in each zone where models run; default: the private ones of `vpc`.
-        path: Folder of the file system that the access point shows.
-        removal_policy: What becomes of the file system when its stack goes.
+        subnets: One per zone with models; default: the private subnets of `vpc`.
+        path: Folder of the file system that the access point exposes.
+        removal_policy: What happens to the file system when its stack is deleted.
     """
 
     def __init__(
@@ -56,7 +55,7 @@ class S3FilesCache(Construct):
         self.file_system.apply_removal_policy(removal_policy)
         self.file_system.node.add_dependency(role)
         self.security_group: ec2.SecurityGroup = nfs_group(self, vpc=vpc, clients=clients)
-        """The group of the mount targets."""
+        """Security group of the mount targets."""
         for zone, subnet in enumerate(vpc.private_subnets if subnets is None else subnets):
             s3files.CfnMountTarget(
                 self,
@@ -78,12 +77,12 @@ class S3FilesCache(Construct):
                 ),
             ),
         )
-        """What servers mount: every file belongs to uid and gid 2000."""
+        """The access point that servers mount: every file belongs to uid and gid 2000."""
         self._admit_the_driver(bucket, cluster_name)
 
     def _service_role(self, bucket: s3.IBucket) -> iam.Role:
-        """What S3 Files does in the bucket, and the rules by which it hears of changes (S3 user guide, S3
-        Files)."""
+        """Role of S3 Files for the bucket, and the EventBridge rules that report changes to it (S3 user
+        guide, S3 Files)."""
         stack = Stack.of(self)
         role = iam.Role(
             self,
@@ -145,7 +144,7 @@ class S3FilesCache(Construct):
         return role
 
     def _admit_the_driver(self, bucket: s3.IBucket, cluster_name: str) -> None:
-        """The node component of the CSI driver mounts, and reads large files from the bucket itself."""
+        """The CSI driver's node component mounts, and reads large files from the bucket directly."""
         file_system = self.file_system.attr_file_system_arn
         role = PodIdentityRole(self, "DriverRole", description="EFS CSI driver: mount the model cache")
         role.add_to_policy(

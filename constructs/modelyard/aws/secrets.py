@@ -1,4 +1,4 @@
-"""Secrets by name: the containers are infrastructure, the values are not."""
+"""Secrets by name: the secrets are infrastructure, their values are not."""
 
 from __future__ import annotations
 
@@ -16,18 +16,18 @@ from modelyard.names import EXTERNAL_SECRETS
 
 
 class ModelSecrets(Construct):
-    """Empty secrets in AWS Secrets Manager, and the role with which External Secrets reads exactly those.
+    """Empty secrets in AWS Secrets Manager, and the role with which External Secrets reads exactly these.
 
-    No value ever passes through a template, a parameter or a state file: an operator puts it in once, with
-    `modelyard secrets set NAME --env ENVIRONMENT`. A generated placeholder would be synchronised into the
-    cluster and fail there as a wrong token; an empty secret fails as an empty secret.
+    No value ever passes through a template, a parameter or a state file: an operator sets it once, with
+    `modelyard secrets set NAME --env ENVIRONMENT`. A generated placeholder would be synced into the cluster
+    and fail there as a wrong token; an empty secret fails as an empty secret.
 
     Args:
         cluster_name: The EKS cluster.
         names: Names in Secrets Manager, such as prod/inference/hf-token.
         namespace: Namespace of External Secrets.
         service_account: Service account of External Secrets.
-        removal_policy: What becomes of secrets and key when their stack goes.
+        removal_policy: What happens to secrets and key when their stack is deleted.
     """
 
     def __init__(
@@ -49,12 +49,12 @@ class ModelSecrets(Construct):
         self.reader = PodIdentityRole(
             self, "ReaderRole", description="External Secrets: the secrets of models"
         )
-        """What External Secrets is in AWS."""
+        """IAM role of External Secrets."""
         containers = Construct(self, "Secrets")
-        # Two logical names may share one secret.
+        # Two logical names may share a secret.
         self.secrets: Mapping[str, secretsmanager.CfnSecret] = MappingProxyType(
             {
-                # The L1, since the L2 generates a value when it is given none.
+                # The L1 construct, because the L2 generates a value if none is given.
                 name: secretsmanager.CfnSecret(
                     containers,
                     name,
@@ -65,7 +65,7 @@ class ModelSecrets(Construct):
                 for name in sorted(set(names))
             }
         )
-        """Name to the secret."""
+        """Name in Secrets Manager to the secret."""
         for secret in self.secrets.values():
             secret.apply_removal_policy(removal_policy)
         self.reader.add_to_policy(

@@ -16,23 +16,21 @@ NODE_POLICIES: Final = (
     "AmazonEC2ContainerRegistryPullOnly",
     "AmazonSSMManagedInstanceCore",
 )
-"""What a node may do in AWS; pods have roles of their own and cannot reach the node's, the VPC CNI among
-them."""
+"""IAM permissions of a node; pods, including the VPC CNI, have their own roles and cannot use the node's."""
 
 
 class SystemNodeGroup(Construct):
     """Graviton nodes that run Karpenter, the CSI controllers, Flux and monitoring.
 
-    Karpenter cannot make the nodes it runs on itself, and spreads its two replicas over two nodes in two
-    zones.
+    Karpenter cannot launch the nodes it runs on; its two replicas are spread over two nodes in two zones.
 
     Args:
         cluster: The EKS cluster.
-        version: Its Kubernetes minor version, such as 1.36.
-        subnets: Private subnets in two zones or more.
-        instance_types: Graviton types, tried in order.
-        count: Nodes; an update adds one more.
-        volume_gib: Root volume of each node in GiB: images and logs of the controllers.
+        version: Kubernetes minor version of the cluster, such as 1.36.
+        subnets: Private subnets in at least two zones.
+        instance_types: Graviton types, in order of preference.
+        count: Number of nodes; an update adds one.
+        volume_gib: Root volume of each node in GiB, for images and logs of the controllers.
     """
 
     def __init__(
@@ -55,11 +53,11 @@ class SystemNodeGroup(Construct):
             assumed_by=iam.ServicePrincipal("ec2.amazonaws.com"),
             managed_policies=[iam.ManagedPolicy.from_aws_managed_policy_name(name) for name in NODE_POLICIES],
         )
-        """What the nodes are in AWS."""
+        """IAM role of the nodes."""
         template = ec2.LaunchTemplate(
             self,
             "Template",
-            # One hop ends at the node: a pod that asks for the node's credentials gets no answer.
+            # One hop ends at the node: pods cannot reach IMDS for the node's credentials.
             require_imdsv2=True,
             http_endpoint=True,
             http_put_response_hop_limit=1,
@@ -77,14 +75,14 @@ class SystemNodeGroup(Construct):
             self,
             "Nodegroup",
             cluster=cluster,
-            # The construct's default is AL2, which does not exist for current Kubernetes versions.
+            # The construct defaults to AL2, which does not exist for current Kubernetes versions.
             ami_type=eks.NodegroupAmiType.AL2023_ARM_64_STANDARD,
             instance_types=[ec2.InstanceType(name) for name in instance_types],
             min_size=count,
             desired_size=count,
-            max_size=count + 1,  # an update brings the new node first
+            max_size=count + 1,  # an update starts the new node first
             max_unavailable=1,
-            # A PodDisruptionBudget that blocks an update is a finding, not something to overrule.
+            # A PodDisruptionBudget that blocks an update must be fixed, not overruled.
             force_update=False,
             enable_node_auto_repair=True,
             node_role=self.role,
@@ -95,14 +93,14 @@ class SystemNodeGroup(Construct):
             labels={"modelyard.dev/role": "system"},
         )
         """The managed node group."""
-        # Without it an upgrade of the cluster changes nothing here, and CloudFormation leaves the nodes a
-        # minor behind.
+        # Otherwise a cluster upgrade changes nothing here, and CloudFormation leaves the nodes a minor
+        # behind.
         resource = self.nodegroup.node.default_child
         assert isinstance(resource, eks.CfnNodegroup)
         resource.version = version
 
 
 def _known(value: str | None) -> str:
-    # Optional only in jsii's view: launch templates that we make have an id.
+    # Optional only in jsii's types: a launch template that we create has an id.
     assert value is not None
     return value

@@ -8,13 +8,13 @@ from pathlib import Path
 from modelyard.writing import tree_files
 
 _EPOCH = (1980, 1, 1, 0, 0, 0)
-"""The first date that the format knows: the archive of a tree says nothing of when it was made."""
+"""The earliest date of the zip format, so that the archive does not depend on when it is made."""
 
 
 def archive(tree: Path, file: Path) -> Path:
-    """Write `tree` into the zip `file`: the same tree always to the same bytes.
+    """Write `tree` into the zip `file`, reproducibly: the same tree gives the same bytes.
 
-    CDK would copy a folder file by file and hash each on the way, which takes seconds for hundreds of models.
+    CDK would copy and hash a folder file by file, which takes seconds for hundreds of models.
     """
     with zipfile.ZipFile(file, "w", zipfile.ZIP_DEFLATED, compresslevel=1) as archived:
         for name, content in tree_files(tree).items():

@@ -1,4 +1,4 @@
-"""The one identity with which model servers stream weights from S3."""
+"""The role with which model servers stream weights from S3."""
 
 from __future__ import annotations
 
@@ -13,15 +13,15 @@ from modelyard.names import WEIGHTS_READER
 
 
 class WeightsReader(Construct):
-    """A role for the pods of one service account that may read some buckets and do nothing else.
+    """A role that lets the pods of one service account read some buckets and do nothing else.
 
-    One for all models: an identity for each would make the template grow with the catalogue.
+    One for all models: a role per model would make the template grow with the catalogue.
 
     Args:
         cluster_name: The EKS cluster.
-        buckets: What may be read.
+        buckets: Buckets to read.
         namespace: Namespace of the model servers.
-        service_account: Service account of the servers that stream.
+        service_account: Service account of the servers that stream weights.
     """
 
     def __init__(
@@ -36,13 +36,13 @@ class WeightsReader(Construct):
     ) -> None:
         super().__init__(scope, construct_id)
         self.role = PodIdentityRole(self, "Role", description="Model servers: stream weights")
-        """What those servers are in AWS."""
+        """IAM role of those servers."""
         allow_reading(self.role, buckets)
         self.role.associate(cluster_name=cluster_name, namespace=namespace, service_account=service_account)
 
 
 def allow_reading(role: iam.Role, buckets: Sequence[s3.IBucket]) -> None:
-    """List and read `buckets`, action by action; the construct's own grant is full of wildcards."""
+    """Allow listing and reading `buckets`, action by action; the construct's own grant uses wildcards."""
     role.add_to_policy(
         iam.PolicyStatement(
             actions=["s3:GetBucketLocation", "s3:ListBucket"],

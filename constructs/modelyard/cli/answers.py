@@ -1,5 +1,5 @@
-"""Answers of the memory model: one line of JSON under the contract of `modelyard estimate`, or a drawing of
-the ledger."""
+"""Output of the memory model: one line of JSON in the format of `modelyard estimate`, or a chart of the
+ledger."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from modelyard.spec.question import Question
 
 @dataclass(frozen=True)
 class Answer:
-    """What the model says to one question. `estimate` is None where the question could not be read."""
+    """The model's answer to one question. `estimate` is None if the question could not be read."""
 
     id: str | int | None
     estimate: Estimate | None
@@ -37,13 +37,13 @@ class Answer:
 
 
 def answer(question: Question) -> Answer:
-    """Answer `question`, whatever it is."""
+    """Answer `question`; what goes wrong becomes a finding."""
     if question.request is None:
         return Answer(question.id, None, question.findings)
     try:
         found = estimate(question.request)
     except (ArithmeticError, LookupError, RecursionError, TypeError, ValueError) as problem:
-        # No question is known to end here; a batch goes on even if one does.
+        # A last resort: a batch continues after any failure.
         unknown = Finding(
             "MODEL002",
             f"no memory follows from this question ({type(problem).__name__}: {problem})",
@@ -54,7 +54,7 @@ def answer(question: Question) -> Answer:
 
 
 def answer_json(found: Answer) -> dict[str, Any]:
-    """The contract: GiB of one GPU; null where nothing can be computed. A cache below zero is none."""
+    """The JSON format: GiB of one GPU; null for values that cannot be computed. A negative cache is 0."""
     ledger, said = found.ledger, found.estimate
     figures: dict[str, Any] = dict.fromkeys(
         (
@@ -88,12 +88,12 @@ def answer_json(found: Answer) -> dict[str, Any]:
 
 
 def answer_line(found: Answer) -> str:
-    """One line of JSON, in ASCII: a model's name may hold anything."""
+    """One line of JSON, in ASCII, since a model's name may hold any characters."""
     return json.dumps(answer_json(found), allow_nan=False) + "\n"
 
 
 def answer_row(found: Answer, position: int) -> str:
-    """One line for people."""
+    """One table line for people."""
     name = _printable(str(position if found.id is None else found.id))
     if (ledger := found.ledger) is None or found.estimate is None:
         reasons = "; ".join(f"{f.code} {f.message}" for f in found.findings)
@@ -107,7 +107,7 @@ def answer_row(found: Answer, position: int) -> str:
 
 
 def print_answer(out: Console, title: str, said: Estimate, ledger: MemoryLedger) -> None:
-    """The ledger as a bar and in figures, and what it is enough for."""
+    """The ledger as a bar and as numbers, and the lengths and requests that fit."""
     request = ledger.request
     facts = request.facts
     out.print(
@@ -127,7 +127,7 @@ def print_answer(out: Console, title: str, said: Estimate, ledger: MemoryLedger)
 
 
 def print_ledger(out: Console, ledger: MemoryLedger) -> None:
-    """The bar, and a line a part."""
+    """The bar, and one line per part."""
     colours = has_colours(out)
     out.print(ledger_bar(ledger, terminal_bar_width(), colours=colours), soft_wrap=True)
     for part in ledger_parts(ledger):
@@ -140,7 +140,7 @@ def print_ledger(out: Console, ledger: MemoryLedger) -> None:
 
 
 def _printable(text: str) -> str:
-    """Without what would move a terminal's cursor, or cannot be written: names come from anywhere."""
+    """Without characters that move a terminal's cursor or cannot be encoded: names are untrusted input."""
     return "".join(char if char.isprintable() else "?" for char in text)
 
 

@@ -1,4 +1,4 @@
-"""`modelyard bench`: how fast an endpoint answers under load, beside what its plan gives it."""
+"""`modelyard bench`: throughput and latency of an endpoint under load, compared with its plan."""
 
 from __future__ import annotations
 
@@ -133,7 +133,7 @@ _DOCUMENT, _PAGE, _PLOT = "results.json", "results.md", "plot.svg"
 
 
 def write(result: BenchResult, out: Path) -> None:
-    """The three files of a result, the document last: where it is new, so are the others."""
+    """The three files of a result. The document comes last, so once it is new, all are."""
     with TemporaryDirectory() as scratch:
         report.plot(result, Path(scratch) / _PLOT)
         picture = (Path(scratch) / _PLOT).read_bytes()
@@ -143,10 +143,10 @@ def write(result: BenchResult, out: Path) -> None:
 
 
 def _refuse_foreign(out: Path) -> None:
-    """Before the load, which takes minutes, and not after it.
+    """Runs before the load, which takes minutes.
 
     Raises:
-        CommandError: `out` has files of these names that are not of an earlier run.
+        CommandError: `out` has files of these names that are not from an earlier run.
     """
     there = [str(out / name) for name in (_PAGE, _PLOT, _DOCUMENT) if (out / name).exists()]
     if there and not _is_result(out / _DOCUMENT):
@@ -180,7 +180,7 @@ def _tell(level: ConcurrencyLevel) -> None:
     )
 
 
-# The page has the means as well; a terminal has room for this.
+# A subset for the terminal; the page also has the means.
 _COLUMNS = (
     "clients",
     "requests",

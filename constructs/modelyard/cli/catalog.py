@@ -1,4 +1,4 @@
-"""`modelyard catalog`: the dated facts that plans rest on."""
+"""`modelyard catalog`: the dated facts that plans are based on."""
 
 from __future__ import annotations
 
@@ -73,7 +73,7 @@ def catalog(
         raise typer.BadParameter("refresh needs --region or --env")
     where = region or (readable_environment(environments, env).region if env else _REGION)
     if topic is Topic.refresh:
-        known = region_prices(environments, where)  # a file that is broken is written anew
+        known = region_prices(environments, where)  # a broken file is overwritten
         before = Prices(where) if isinstance(known, Finding) else known
         return refresh(environments, before, profile, output)
     prices = prices_of(environments, where)

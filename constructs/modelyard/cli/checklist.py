@@ -1,4 +1,4 @@
-"""`modelyard checklist`: what has to be settled before production, read off the rendered objects."""
+"""`modelyard checklist`: the production checklist, checked on the rendered objects."""
 
 from __future__ import annotations
 
@@ -64,7 +64,7 @@ def check_models(
 def _judged(planned: Plan, project: Project) -> tuple[tuple[PointVerdict, ...], list[Finding]]:
     try:
         folders = checked_objects(planned, project_hook())
-    except RenderError as error:  # what would not be rendered has nothing to be read off
+    except RenderError as error:  # invalid objects cannot be checked
         return (), project.located(error.findings)
     verdicts = checklist(planned, [item for folder in folders.values() for item in folder])
     return verdicts, project.located(checklist_findings(verdicts, strict=planned.environment.strict))

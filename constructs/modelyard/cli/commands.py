@@ -1,4 +1,4 @@
-"""The commands by name; the module of one is imported when it runs, so that none waits for the others."""
+"""The commands by name. A command's module is imported only when it runs, so that none slows the others."""
 
 from __future__ import annotations
 
@@ -40,11 +40,11 @@ COMMANDS = {
     "and the controllers of load",
     "secrets": "Values of the secrets that an environment names, in AWS Secrets Manager. A value is never shown.",
 }
-"""Name to the first line of its help; a module has the name of its command, with underscores."""
+"""Name to the first line of its help; modules are named like their commands, with underscores."""
 
 
 class Commands(TyperGroup):
-    """All commands, without importing them for a list of their names."""
+    """All commands; listing their names imports none of them."""
 
     def list_commands(self, ctx: Any) -> list[str]:
         return list(COMMANDS)

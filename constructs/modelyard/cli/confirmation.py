@@ -1,4 +1,4 @@
-"""The word that lets a command change a cluster or delete what it left."""
+"""Confirmation before a command changes a cluster or deletes its leftovers."""
 
 from __future__ import annotations
 
@@ -20,10 +20,10 @@ ConfirmOption = Annotated[
 
 
 def confirm(environment: Environment, what: str, *, yes: bool, name: str | None) -> None:
-    """Let somebody who means it go on.
+    """Ask for confirmation.
 
     Raises:
-        CommandError: it was not confirmed.
+        CommandError: not confirmed.
     """
     if name is None and yes:
         if not environment.strict:

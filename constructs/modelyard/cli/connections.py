@@ -1,4 +1,4 @@
-"""The account and the cluster behind an environment, for commands that ask or change one."""
+"""The account and the cluster of an environment, for commands that read or change them."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ def opened(region: str, profile: str | None, command: str) -> Account:
     """The account of `profile`.
 
     Raises:
-        CommandError: boto3 is not installed, or there is no such profile.
+        CommandError: boto3 is not installed, or the profile does not exist.
     """
     try:
         with needed_for(f"modelyard {command}", "account"):
@@ -44,10 +44,10 @@ def opened(region: str, profile: str | None, command: str) -> Account:
 
 
 def account_of(environment: Environment, profile: str | None, command: str) -> Account:
-    """The environment's own account; a value must not end up in another one.
+    """The environment's own account; a secret must not end up in another one.
 
     Raises:
-        CommandError: the credentials are of no account, or of another one.
+        CommandError: the credentials are invalid, or belong to another account.
     """
     account = opened(environment.region, profile, command)
     try:
@@ -67,7 +67,7 @@ def connected(environment: Environment, context: str | None, command: str) -> Li
 
     Raises:
         CommandError: lightkube is not installed.
-        Unreachable: the kubeconfig has no context of it.
+        Unreachable: the kubeconfig has no context for it.
     """
     with needed_for(f"modelyard {command}", "cluster"):
         cluster = open_cluster(environment, context)
@@ -75,10 +75,10 @@ def connected(environment: Environment, context: str | None, command: str) -> Li
 
 
 def cluster_of(environment: Environment, context: str | None, command: str) -> LiveCluster:
-    """As `connected`, for a command that can do nothing without it.
+    """Like `connected`, for commands that need the cluster.
 
     Raises:
-        CommandError: there is none.
+        CommandError: it cannot be reached.
     """
     try:
         return connected(environment, context, command)

@@ -1,4 +1,4 @@
-"""Money and speed, for people and for programs: cost by capacity type, stranded cost, throughput, price of a
+"""Cost and throughput as text and as JSON: cost by capacity type, stranded cost, throughput, price of a
 token."""
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from modelyard.planning.cost import CapacityCost
 
 
 def plan_cost_json(planned: Plan) -> dict[str, Any]:
-    """US dollars an hour of the environment."""
+    """US dollars per hour of the environment."""
     return {
         "floorUsdPerHour": round(planned.floor, 4),
         "floorIsAtMost": planned.floor_at_most,
@@ -39,7 +39,7 @@ def plan_cost_json(planned: Plan) -> dict[str, Any]:
 
 
 def model_cost_json(model: ModelPlan) -> dict[str, Any]:
-    """US dollars an hour of one model on nodes of its own."""
+    """US dollars per hour of one model on its own nodes."""
     cost = model.cost
     return {
         "floorUsdPerHour": cost.floor,
@@ -67,7 +67,7 @@ def _capacity_json(costs: Iterable[CapacityCost]) -> dict[str, Any]:
 
 
 def throughput_json(model: ModelPlan, throughput: Throughput) -> dict[str, Any]:
-    """Tokens a second of one replica, and US dollars for a million of them."""
+    """Tokens per second of one replica, and US dollars per million tokens."""
     price = token_cost(throughput, model.cost.usd_per_replica)
     return {
         "source": throughput.source,

@@ -1,4 +1,4 @@
-"""`modelyard destroy-plan`: what would go, in which order, and whether the stacks may go now."""
+"""`modelyard destroy-plan`: what would be deleted, in which order, and whether the stacks may go now."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ _NOT_CHECKED = 2
 
 @dataclass
 class _Plan:
-    """What was found. `leftovers` is None where the cluster exists: then what bears its tags is in use."""
+    """The result. `leftovers` is None while the cluster exists: resources with its tags are then in use."""
 
     environment: Environment
     cluster: dict[str, Any] | None = None

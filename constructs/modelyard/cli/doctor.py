@@ -1,4 +1,4 @@
-"""`modelyard doctor`: does the account have what a deploy relies on?"""
+"""`modelyard doctor`: does the account have what a deploy depends on?"""
 
 from __future__ import annotations
 

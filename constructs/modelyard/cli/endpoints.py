@@ -1,4 +1,4 @@
-"""How `smoke` and `bench` find the endpoint that they ask: in the model's file, or where the caller says."""
+"""The endpoint of `smoke` and `bench`: from the model's file, or from the command line."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ def planned_model(name: str, models: Path, environments: Path, env: str) -> Mode
     """The plan of model `name` in environment `env`.
 
     Raises:
-        CommandError: there is no such model, or it cannot be planned.
+        CommandError: the model does not exist, or cannot be planned.
     """
     planned = load_project(env, models, environments).plan()
     found = {plan.name: plan for plan in planned.models} if planned else {}
@@ -47,10 +47,10 @@ def planned_model(name: str, models: Path, environments: Path, env: str) -> Mode
 def target(
     plan: ModelPlan, namespace: str, *, url: str | None, key_variable: str, timeout: float
 ) -> EndpointAddress:
-    """Where the model is asked, and with which key.
+    """URL and key of the model's endpoint.
 
     Raises:
-        CommandError: the model wants a key and the variable holds none, or the url is none.
+        CommandError: the model needs a key and the variable is empty, or the URL is invalid.
     """
     key = os.environ.get(key_variable) or None
     if plan.model.access.api_key and key is None:

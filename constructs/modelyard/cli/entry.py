@@ -1,4 +1,4 @@
-"""The console script: Ctrl-C ends it quietly from its first moment on."""
+"""The console script: Ctrl-C ends it quietly, even during start-up."""
 
 from __future__ import annotations
 
@@ -9,10 +9,10 @@ import sys
 
 def main() -> None:
     """Run `modelyard`; see `modelyard.cli.main` for its exit codes."""
-    # What a command makes lives until its end: the collector would walk over it a hundred times for nothing.
+    # A command keeps most objects until it ends: garbage collection would scan them a hundred times for
+    # nothing.
     gc.set_threshold(50_000, 50, 100)
-    # While modules are loaded there is nothing to tidy up, and compiled ones would swallow Python's
-    # exception.
+    # During imports there is nothing to clean up, and compiled modules would swallow KeyboardInterrupt.
     usual = signal.signal(signal.SIGINT, signal.SIG_DFL)
     from modelyard.cli.main import main as run
 

@@ -1,5 +1,5 @@
-"""`modelyard estimate`: what an engine takes of one accelerator's memory, for one question or for a file of
-them."""
+"""`modelyard estimate`: the memory that an engine takes of one accelerator, for one question or a file of
+questions."""
 
 from __future__ import annotations
 
@@ -130,7 +130,7 @@ def estimate_command(
 
 
 def _config(path: Path) -> dict[str, Any] | Finding:
-    """What `path`, or the config.json in it, says."""
+    """Content of `path`, or of the config.json in it."""
     file = path / "config.json" if path.is_dir() else path
     if not file.is_file():
         raise typer.BadParameter(f"{path} holds no config.json")

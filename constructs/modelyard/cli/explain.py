@@ -1,4 +1,4 @@
-"""`modelyard explain`: why a model runs as it does, or what a finding's code means."""
+"""`modelyard explain`: why a model runs as it does, or the meaning of a finding's code."""
 
 from __future__ import annotations
 
@@ -175,7 +175,7 @@ def _explain_model(model: ModelPlan, planned: Plan, about: list[Finding], throug
 
 
 def _quota_notes(model: ModelPlan, planned: Plan) -> Iterator[str]:
-    """What the model may ask for of each quota, with a rollout, beside what the environment may."""
+    """The model's largest usage of each quota, including a rollout, next to the environment's."""
     total = {need.code: need for need in planned.quotas}
     nodes = model.cost.nodes_ceiling + model.rollout.max_surge
     for own in quota_needs([(model.placement, nodes)], planned.environment.quotas):

@@ -1,4 +1,4 @@
-"""Packages that a command alone needs, and that are therefore not installed with Modelyard."""
+"""Optional packages, each needed by only one command."""
 
 from __future__ import annotations
 
@@ -10,10 +10,10 @@ from modelyard.cli.workspace import CommandError
 
 @contextmanager
 def needed_for(what: str, extra: str) -> Iterator[None]:
-    """What happens inside imports packages of `extra` for `what`: a command or an option as it is written.
+    """Context in which packages of `extra` are imported for `what`: a command or an option, as typed.
 
     Raises:
-        CommandError: one of them is not installed.
+        CommandError: a package is not installed.
     """
     try:
         yield

@@ -1,5 +1,5 @@
-"""A checkpoint's facts from Hugging Face, for models that the bundled table does not have. Only where asked
-to."""
+"""A checkpoint's facts from Hugging Face, for models that the bundled table does not have. Only on
+request."""
 
 from __future__ import annotations
 
@@ -14,18 +14,18 @@ from modelyard.findings import Finding
 
 @dataclass(frozen=True)
 class HubModel:
-    """`config` is the repository's config.json; `parameters` counts stored numbers by safetensors' name of
-    their type, empty where the Hub does not say."""
+    """`config`: the repository's config.json; `parameters`: parameter counts by safetensors dtype, empty if
+    the Hub has none."""
 
     config: dict[str, Any]
     parameters: Mapping[str, int]
 
 
 def fetch(repository: str) -> HubModel:
-    """Ask the Hub (`HF_ENDPOINT`, `HF_TOKEN`, and the cache of huggingface_hub apply).
+    """Download from the Hub (`HF_ENDPOINT`, `HF_TOKEN`, and the cache of huggingface_hub apply).
 
     Raises:
-        CommandError: it cannot be asked, or does not have the repository.
+        CommandError: the Hub cannot be reached, or does not have the repository.
     """
     try:
         import huggingface_hub
@@ -36,15 +36,15 @@ def fetch(repository: str) -> HubModel:
         ) from None
     way_out = f"give --config DIR with the config.json of {repository}"
     try:
-        # Asked first: it fails at once without a connection, where a download tries again for half a minute.
+        # First, because it fails at once without a connection; a download retries for half a minute.
         published, reached = _parameters(repository), True
     except errors.RepositoryNotFoundError as problem:
         raise CommandError(_refusal(repository, problem, way_out)) from None
-    except Exception:  # noqa: BLE001 - offline in one of its ways: what lies in the cache will do
+    except Exception:  # noqa: BLE001 - offline, in one of many ways: use the cache
         published, reached = {}, False
     try:
         path = huggingface_hub.hf_hub_download(repository, "config.json", local_files_only=not reached)
-    except Exception as problem:  # noqa: BLE001 - the Hub's own, the network's, and those of a file
+    except Exception as problem:  # noqa: BLE001 - errors of the Hub, the network or a file
         raise CommandError(_refusal(repository, problem, way_out)) from None
     config = read_config_file(Path(path))
     if isinstance(config, Finding):

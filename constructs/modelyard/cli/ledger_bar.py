@@ -1,4 +1,4 @@
-"""The memory of one accelerator as a bar: what the engine takes, and what is left for requests."""
+"""The memory of one accelerator as a bar: what the engine takes, and what remains for requests."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ _LEAST, _MOST = 24, 100
 
 @dataclass(frozen=True)
 class Part:
-    """One part of a ledger: `plain` stands for it where there are no colours, `key` in JSON."""
+    """One part of a ledger: `plain` is its character without colours, `key` its JSON key."""
 
     name: str
     key: str
@@ -28,8 +28,8 @@ class Part:
 
 
 def ledger_parts(ledger: MemoryLedger) -> tuple[Part, ...]:
-    """Parts whose amounts are the accelerator's memory together, exactly. The KV cache is negative where
-    memory lacks."""
+    """Parts whose sizes add up to the accelerator's memory exactly. The KV cache is negative if memory is
+    short."""
     return (
         Part("weights", "weights", "#", "blue", ledger.weights),
         Part("adapters", "adapters", "a", "cyan", ledger.adapters),
@@ -42,7 +42,7 @@ def ledger_parts(ledger: MemoryLedger) -> tuple[Part, ...]:
 
 
 def ledger_json(ledger: MemoryLedger) -> dict[str, int]:
-    """Bytes by part, and `total`, which they add up to."""
+    """Bytes per part, and their sum `total`."""
     return {
         **{part.key: part.amount.in_bytes for part in ledger_parts(ledger)},
         "total": ledger.total.in_bytes,
@@ -50,13 +50,13 @@ def ledger_json(ledger: MemoryLedger) -> dict[str, int]:
 
 
 def terminal_bar_width(beside: int = 0) -> int:
-    """Cells for a bar with `beside` other characters on its line."""
+    """Width of a bar in cells, with `beside` other characters on its line."""
     return max(_LEAST, min(_MOST, shutil.get_terminal_size((100, 24)).columns - beside))
 
 
 def ledger_bar(ledger: MemoryLedger, width: int, *, colours: bool) -> Text:
-    """`width` cells, shared by size; every part that there is has one at least. Without memory for a KV cache
-    the bar shows what would have to fit."""
+    """A bar of `width` cells in proportion; every nonzero part gets at least one cell. Without memory for a
+    KV cache the bar shows what would have to fit."""
     parts = [part for part in ledger_parts(ledger) if part.amount.in_bytes > 0]
     bar = Text()
     for part, cells in zip(parts, _shares([part.amount.in_bytes for part in parts], width), strict=True):
@@ -65,7 +65,7 @@ def ledger_bar(ledger: MemoryLedger, width: int, *, colours: bool) -> Text:
 
 
 def legend(ledgers: Iterable[MemoryLedger], *, colours: bool) -> Text:
-    """What the cells of the bars of `ledgers` mean, in one line."""
+    """The legend of the bars of `ledgers`, in one line."""
     parts = {part.key: part for ledger in ledgers for part in ledger_parts(ledger) if part.amount.in_bytes}
     line = Text()
     for part in parts.values():
@@ -76,7 +76,7 @@ def legend(ledgers: Iterable[MemoryLedger], *, colours: bool) -> Text:
 
 
 def _shares(amounts: Sequence[int], width: int) -> list[int]:
-    """`width` dealt out by size (largest remainders), after one for everybody."""
+    """`width` in proportion to `amounts` (largest remainders), with at least one each."""
     total, free = sum(amounts), width - len(amounts)
     if free < 0 or not total:
         return [1] * min(len(amounts), width) + [0] * max(0, len(amounts) - width)
@@ -94,7 +94,7 @@ def has_colours(out: Console) -> bool:
 
 
 def ledger_lines(ledgers: Iterable[tuple[str, MemoryLedger]], *, colours: bool) -> Iterator[Text]:
-    """A bar a model behind its name, and the legend."""
+    """One bar per model after its name, then the legend."""
     rows = list(ledgers)
     widest = max((len(name) for name, _ in rows), default=0)
     for name, ledger in rows:

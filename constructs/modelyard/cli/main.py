@@ -1,7 +1,7 @@
 """Entry point: the typer application and its exit codes.
 
-0: fine, or nothing to change. 1: findings, or a failure. 2: changes, with `render --detailed-exitcode`; not
-everything could be checked, from `doctor`, `secrets check` and `destroy-plan`. 64: usage.
+0: fine, or nothing to change. 1: findings, or a failure. 2: changes, with `render --detailed-exitcode`; or
+not everything could be checked, from `doctor`, `secrets check` and `destroy-plan`. 64: usage.
 """
 
 from __future__ import annotations
@@ -62,19 +62,19 @@ def _command() -> Any:
 
 
 def _end_without_output(error: OSError) -> NoReturn:
-    """What is left when standard output, or a file, cannot be written or read any more."""
-    if not isinstance(error, BrokenPipeError):  # which is `| head` that has seen enough
+    """Exit when standard output, or a file, can no longer be written or read."""
+    if not isinstance(error, BrokenPipeError):  # e.g. `| head` has exited
         where = f"{error.filename}: " if error.filename else ""
         with suppress(OSError):
             typer.echo(f"modelyard: {mask(where)}{error.strerror or error}", err=True)
-    # Python would try to write what is still buffered, and complain, at its own end.
+    # At exit, Python would try to flush its buffer and report an error.
     with suppress(OSError):
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
     sys.exit(1)
 
 
 def _as_typed(text: str) -> str:
-    """A message about the command line without secrets, known ones and random ones."""
+    """An error message about the command line, with known and random-looking secrets masked."""
     bare = mask(text)
     for sighting in reversed(random_values(bare)):
         bare = bare[: sighting.start] + sighting.shown + bare[sighting.end :]
@@ -91,7 +91,7 @@ def _colours_first(words: list[str]) -> list[str]:
 
 def main() -> None:
     """Run the command and exit with its code."""
-    if isinstance(sys.stdout, io.TextIOWrapper):  # names of files may be bytes that are no text
+    if isinstance(sys.stdout, io.TextIOWrapper):  # names of files may not be valid text
         sys.stdout.reconfigure(errors="backslashreplace")
     try:
         code = _command().main(_colours_first(sys.argv[1:]), prog_name="modelyard", standalone_mode=False)
@@ -102,7 +102,7 @@ def main() -> None:
     except OSError as error:
         _end_without_output(error)
     except typer.TyperException as error:
-        # It repeats what was typed, and people type keys where they do not belong.
+        # The message repeats the input, and people type keys in the wrong place.
         typer.echo(f"modelyard: {_as_typed(str(error))} (modelyard --help lists the commands)", err=True)
         sys.exit(EX_USAGE)
     except (typer.Abort, KeyboardInterrupt):

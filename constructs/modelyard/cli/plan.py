@@ -1,4 +1,4 @@
-"""`modelyard plan`: what an environment will run, where, for how much, and what could go wrong."""
+"""`modelyard plan`: what an environment will run, where, at what cost, and what could go wrong."""
 
 from __future__ import annotations
 
@@ -142,7 +142,7 @@ def _row(model: ModelPlan) -> tuple[str, ...]:
 
 
 def plan_json(planned: Plan) -> dict[str, Any]:
-    """The plan as data; amounts of memory in GiB, money in US dollars an hour, times in seconds."""
+    """The plan as data; memory in GiB, money in US dollars per hour, times in seconds."""
     return {
         "environment": planned.environment.name,
         "deployable": planned.deployable,
@@ -164,7 +164,7 @@ def plan_json(planned: Plan) -> dict[str, Any]:
 
 
 def model_json(model: ModelPlan, throughput: Throughput | None = None) -> dict[str, Any]:
-    """One model's plan as data; `throughput` where better is known than the bound."""
+    """One model's plan as data; `throughput` overrides the bound with a better estimate."""
     serving, ledger = model.serving, model.serving.ledger
     return {
         "name": model.name,

@@ -1,5 +1,5 @@
-"""Prices of a region: whose they are and of what day, and `modelyard catalog refresh`, which asks AWS for new
-ones."""
+"""Prices of a region: their source and date, and `modelyard catalog refresh`, which queries AWS for current
+prices."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ _SHOWN = 12
 
 
 def price_date(prices: Prices) -> str:
-    """Of what day the prices are, in a few words."""
+    """The date of the prices, in a few words."""
     if prices.asked is None:
         return f"prices shipped with Modelyard, of {prices.day}"
     return f"prices of {prices.day}, asked of AWS"
@@ -35,7 +35,7 @@ def prices_origin(prices: Prices) -> dict[str, Any]:
 
 
 def refresh(environments: Path, known: Prices, profile: str | None, output: Output) -> int:
-    """Ask, write `prices/REGION.json`, and say what differs from `known`."""
+    """Query AWS, write `prices/REGION.json`, and print the differences from `known`."""
     region = known.region
     if not any(region in instance.offered_regions for instance in instance_types().values()):
         raise CommandError(f"the catalogue has no instance type in '{region}'")

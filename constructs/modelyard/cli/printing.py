@@ -1,4 +1,4 @@
-"""How the command speaks: data on standard output, findings and progress on standard error."""
+"""Console output: data on standard output, findings and progress on standard error."""
 
 from __future__ import annotations
 
@@ -17,12 +17,12 @@ from modelyard.secret_values import mask
 
 SCHEMA_VERSION = 1
 _LEFT_SHOWN = 5
-# Of a pipe: what reads it wants whole lines.
+# Width of a pipe: its reader wants whole lines.
 _ENDLESS = 100_000
 
 
 class _BareConsole(Console):
-    """A console on which no known credential is written, wherever the text came from."""
+    """A console that masks known credentials, wherever the text comes from."""
 
     def print(self, *objects: Any, **options: Any) -> None:
         super().print(*(_bare(each) for each in objects), **{"crop": False, **options})
@@ -45,8 +45,8 @@ def _bare_json(content: Any) -> Any:
 
 
 def console(*, stderr: bool = False) -> Console:
-    """A console that honours COLUMNS, FORCE_COLOR, and NO_COLOR to the letter: rich alone would still write
-    bold. A pipe has no width."""
+    """A console that honours COLUMNS, FORCE_COLOR, and NO_COLOR strictly: rich alone would still print bold.
+    A pipe has no width limit."""
     colours: Literal["auto"] | None = None if os.environ.get("NO_COLOR") else "auto"
     result = _BareConsole(stderr=stderr, highlight=False, color_system=colours)
     if not result.is_terminal and not os.environ.get("COLUMNS", "").isdecimal():
@@ -55,7 +55,7 @@ def console(*, stderr: bool = False) -> Console:
 
 
 def print_json(kind: str, **content: Any) -> None:
-    """One document with its kind and version; keys in the given order."""
+    """One JSON document with its kind and version; keys in the given order."""
     typed = {"schemaVersion": SCHEMA_VERSION, "kind": kind, **_bare_json(content)}
     sys.stdout.write(json.dumps(typed, indent=2, ensure_ascii=False) + "\n")
 
@@ -72,7 +72,7 @@ _STYLES = {Severity.ERROR: "bold red", Severity.WARNING: "yellow"}
 
 
 def print_findings(findings: Iterable[Finding]) -> None:
-    """One line a finding: place, code, level, message; the fix below it."""
+    """One line per finding: place, code, level, message; the fix below it."""
     out = console(stderr=True)
     for finding in findings:
         place = (
@@ -85,7 +85,7 @@ def print_findings(findings: Iterable[Finding]) -> None:
 
 
 def print_left_alone(names: Sequence[object]) -> None:
-    """What somebody else wrote, where only our files are replaced and deleted."""
+    """Files that others wrote, for commands that replace and delete only our files."""
     shown = ", ".join(map(str, names[:_LEFT_SHOWN]))
     more = f" and {len(names) - _LEFT_SHOWN} more" if len(names) > _LEFT_SHOWN else ""
     console(stderr=True).print(

@@ -1,4 +1,4 @@
-"""`modelyard publish`: the rendered tree to the bucket that Flux reads, without a deploy."""
+"""`modelyard publish`: upload the rendered tree to the bucket that Flux reads, without a deploy."""
 
 from __future__ import annotations
 
@@ -113,7 +113,7 @@ def publish_tree(
 def _rendered(
     project: Project, planned: Plan, env: str, tree: Path | None, *, kept: bool
 ) -> dict[str, bytes]:
-    """What to publish, by key of the bucket; `kept` says whether the rendering goes to `dist`."""
+    """Contents to publish, by bucket key; `kept`: whether to write the rendering to `dist`."""
     hook = project_hook()
     with TemporaryDirectory() as scratch:
         fresh = Path("dist" if tree is None and kept else scratch) / env

@@ -1,4 +1,4 @@
-"""`modelyard render`: the Kubernetes objects of an environment, one a file."""
+"""`modelyard render`: the Kubernetes objects of an environment, one object per file."""
 
 from __future__ import annotations
 

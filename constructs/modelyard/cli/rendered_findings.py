@@ -1,4 +1,4 @@
-"""What is wrong with the objects of a plan, for commands that write none."""
+"""Findings on the objects of a plan, for commands that write no objects."""
 
 from __future__ import annotations
 
@@ -16,11 +16,11 @@ from modelyard.planning import Plan
 def rendered_findings(
     plan: Plan, hook: Hook | None, definitions: Path | None
 ) -> tuple[list[Finding], Iterable[str]]:
-    """Broken rules, and with a folder of `definitions` what the schemas of custom resources refuse; beside it
-    the kinds that the folder does not define.
+    """Broken rules and, with a folder of `definitions`, schema errors of custom resources; also the kinds
+    that the folder does not define.
 
     Raises:
-        CommandError: the definitions cannot be read, or what reads them is not installed.
+        CommandError: the definitions cannot be read, or their reader is not installed.
     """
     try:
         folders = environment_objects(plan, hook)

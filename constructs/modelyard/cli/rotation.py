@@ -1,4 +1,4 @@
-"""What has to happen after a key was changed, in commands."""
+"""Commands to run after a key was changed."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ def after_rotation(
     before: str | None,
     version: str,
 ) -> Iterator[str]:
-    """What makes the new key the one that counts. Servers know one key, which they read when they start."""
+    """How to activate the new key. A server accepts one key, which it reads at start."""
     target, region, namespace = environment.secrets[name], environment.region, environment.namespace
     kubectl = f"kubectl -n {namespace}"
     yield f"{name}: version {version} of {target} is current, a new random key; no server uses it yet."

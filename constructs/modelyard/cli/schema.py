@@ -1,4 +1,4 @@
-"""`modelyard schema`: JSON Schema files that editors complete and check with."""
+"""`modelyard schema`: JSON Schema files for completion and validation in editors."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Where the value of a secret comes from: never from the command line, and never shown."""
+"""Input of a secret's value: never from the command line, and never shown."""
 
 from __future__ import annotations
 
@@ -13,15 +13,15 @@ from modelyard.cli.workspace import CommandError
 from modelyard.live.account.secrets import CERTIFICATE_KEYS, MOST_BYTES, SecretKind
 
 _MOST = MOST_BYTES + 4096
-"""Bytes that are read of a value, whatever comes: what is longer than Secrets Manager takes is refused by its
+"""Maximum bytes read of a value; a value longer than Secrets Manager's limit is then rejected for its
 length."""
 
 
 def refuse_extra(context: typer.Context) -> None:
-    """Refuse what stands where no argument belongs, without repeating it.
+    """Reject extra arguments without repeating them.
 
     Raises:
-        typer.BadParameter: something does.
+        typer.BadParameter: there are extra arguments.
     """
     if not context.args:
         return
@@ -33,14 +33,14 @@ def refuse_extra(context: typer.Context) -> None:
 
 
 def typed_value(name: str, kind: SecretKind, file: Path | None) -> str:
-    """What to store, from the file, standard input or a prompt.
+    """The value to store, from the file, standard input or a prompt.
 
     Raises:
-        CommandError: there is no way to read it, or no text.
+        CommandError: it cannot be read, or is not text.
     """
     try:
         if file is not None:
-            with file.open("rb") as opened:  # a pipe as well: `<(...)` of a shell is one
+            with file.open("rb") as opened:  # may be a pipe, such as a shell's `<(...)`
                 return opened.read(_MOST).decode()
         if not sys.stdin.isatty():
             return sys.stdin.buffer.read(_MOST).decode()
@@ -53,7 +53,7 @@ def typed_value(name: str, kind: SecretKind, file: Path | None) -> str:
             f"{name} is a certificate, JSON with {' and '.join(CERTIFICATE_KEYS)}: give it on standard input or with --from-file"
         )
     with warnings.catch_warnings():
-        # It would warn, and then show what is typed.
+        # getpass would warn and then echo the input.
         warnings.simplefilter("error", getpass.GetPassWarning)
         try:
             return getpass.getpass(f"Value of {name}: ")

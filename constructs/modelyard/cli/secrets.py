@@ -1,4 +1,4 @@
-"""`modelyard secrets`: put values into AWS Secrets Manager, see which are missing, and make new keys."""
+"""`modelyard secrets`: set values in AWS Secrets Manager, list missing values, and generate new keys."""
 
 from __future__ import annotations
 
@@ -71,7 +71,7 @@ NameArgument = Annotated[str, typer.Argument(help="Name under the environment's 
 
 def register(app: typer.Typer) -> None:
     group = typer.Typer(help=_HELP, callback=show_help, invoke_without_command=True, rich_markup_mode=None)
-    # What stands where no argument belongs may be the value: it is not repeated, as the usual message would.
+    # An extra argument may be the value: the message must not repeat it, as the usual one would.
     group.command("set", help=_SET_HELP, context_settings=_ANYTHING)(set_secret)
     group.command("check", help=_CHECK_HELP)(check_secrets)
     group.command("rotate", help=_ROTATE_HELP, context_settings=_ANYTHING)(rotate_secret)
@@ -192,7 +192,7 @@ def _environment(models: Path, environments: Path, env: str) -> tuple[Project, E
 def _known(name: str, environment: Environment) -> str:
     if name not in environment.secrets:
         known = ", ".join(environment.secrets) or "none"
-        # The name may be a value in the wrong place.
+        # The name may be a value typed in the wrong place.
         raise typer.BadParameter(f"no secret of that name; environment {environment.name} has {known}")
     return name
 

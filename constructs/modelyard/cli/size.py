@@ -38,7 +38,7 @@ from modelyard.reading import closest
 from modelyard.spec import Model, load_catalogue
 from modelyard.spec.engine import LEAST_MAX_MODEL_LEN
 
-_REGION = "us-east-2"  # the one US region that offers every accelerator
+_REGION = "us-east-2"  # the only US region with every accelerator
 
 _HELP = """List the accelerators that can hold a model, cheapest first, with the memory of one GPU drawn.
 
@@ -116,7 +116,7 @@ def size(
 
 
 def _subject(name: str, folder: Path) -> _Subject | list[Finding]:
-    """What `name` stands for: a model file, an id of the table, or a config.json."""
+    """Resolves `name`: a model file, an id of the table, or a config.json."""
     catalogue, problems = load_catalogue(folder) if folder.is_dir() else (None, [])
     if catalogue and name in catalogue.models:
         model = catalogue.models[name]
@@ -152,7 +152,7 @@ def _from_config(path: Path) -> _Subject | list[Finding]:
 
 
 def _model(repository: str) -> Model:
-    """A model file of the three lines that every one has; the accelerator is what is looked for."""
+    """A model file with only the three required lines; the accelerator is replaced."""
     lines = {"name": "model", "model": f"hf://{repository}", "accelerator": "auto", "replicas": 1}
     return Model.model_validate(lines)
 
@@ -166,8 +166,7 @@ def _refused(name: str, findings: list[Finding], output: Output) -> int:
 
 
 def _sizing_json(title: str, region: str, sizing: Sizing) -> dict[str, Any]:
-    """Amounts of memory in bytes of one GPU or logical core, which add up to `total`; money in US dollars an
-    hour."""
+    """Memory in bytes of one GPU or logical core, which adds up to `total`; money in US dollars per hour."""
     return {
         "model": title,
         "region": region,

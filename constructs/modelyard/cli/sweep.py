@@ -1,4 +1,4 @@
-"""`modelyard sweep`: what an environment's cluster left in the account."""
+"""`modelyard sweep`: what an environment's cluster has left in the account."""
 
 from __future__ import annotations
 
@@ -102,7 +102,7 @@ def _leftovers(account: Account, environment: Environment) -> list[Leftover]:
 
 
 def _deleted(account: Account, found: list[Leftover]) -> dict[str, str]:
-    """Delete what can be deleted; ids and reasons of the rest."""
+    """Delete as much as possible; returns ids and reasons of the rest."""
     refused = {}
     for each in found:
         try:

@@ -114,7 +114,7 @@ def _asked(environment: Environment, profile: str | None, to: str) -> tuple[str,
 
 
 def _first(environments: Path, environment: Environment, to: str) -> Iterator[UpgradeStep]:
-    """Environments that still run less; nobody's mistakes are found in production."""
+    """Steps for environments on older versions: mistakes must not be found in production."""
     if not environment.strict:
         return
     behind = []

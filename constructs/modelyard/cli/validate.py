@@ -1,4 +1,4 @@
-"""`modelyard validate`: everything that can be known is known before the deploy."""
+"""`modelyard validate`: every check that is possible before the deploy."""
 
 from __future__ import annotations
 
@@ -56,7 +56,7 @@ def validate(
     output: OutputOption = Output.table,
 ) -> int:
     names = [env] if env else sorted(environment_files(environments))
-    # Once, whatever the number of environments.
+    # Read once for all environments.
     read = _read(files, models) if files else load_catalogue(models)
     projects = [_workspace(*read, files, environments, name) for name in names or ["local"]]
     checked = {name for project in projects for name in project.catalogue.models}
@@ -85,7 +85,7 @@ def validate(
 
 
 def _judged(project: Project, crds: Path | None) -> tuple[tuple[Finding, ...], tuple[str, ...]]:
-    """Findings of one environment, and what was not looked at."""
+    """Findings of one environment, and what was not checked."""
     planned = project.plan()
     if planned is None or not planned.deployable:
         return (planned.findings if planned else project.findings), ()
@@ -93,11 +93,11 @@ def _judged(project: Project, crds: Path | None) -> tuple[tuple[Finding, ...], t
     if crds is None:
         unchecked = ("custom resources; --crds DIR names their definitions",)
     hook = project_hook()
-    # Without a patch or charts of the organisation the objects are ours alone, and tests hold them against
-    # every rule.
+    # Without patches and an organisation's charts all objects are Modelyard's own, which the tests check
+    # against every rule.
     if crds is None and hook is None and not any(each.model.patches for each in planned.models):
         return planned.findings, unchecked
-    # Only who renders waits for what renders.
+    # Imported here, because only rendering needs it.
     from modelyard.cli.rendered_findings import rendered_findings
 
     broken, unknown = rendered_findings(planned, hook, crds)
@@ -106,18 +106,18 @@ def _judged(project: Project, crds: Path | None) -> tuple[tuple[Finding, ...], t
     return (*planned.findings, *project.located(broken)), unchecked
 
 
-_WHERE = "\0"  # stands for the environment while messages are compared
+_WHERE = "\0"  # placeholder for the environment while messages are compared
 
 
 def _once(judged: Iterable[tuple[str, tuple[Finding, ...]]]) -> list[Finding]:
-    """Each problem once, however many environments show it; the gravest level counts."""
+    """Each problem once, however many environments have it, with its most severe level."""
     seen: dict[tuple[object, ...], tuple[Finding, list[str]]] = {}
     for environment, findings in judged:
         for finding in findings:
             neutral = replace(finding, message=finding.message.replace(f"environment {environment}", _WHERE))
             first, environments = seen.setdefault(neutral.sort_key, (neutral, []))
             environments.append(environment)
-            if finding.level is Severity.ERROR:  # strict environments make errors of warnings
+            if finding.level is Severity.ERROR:  # strict environments turn warnings into errors
                 seen[neutral.sort_key] = (first.promoted(), environments)
     merged = []
     for finding, environments in seen.values():
@@ -132,7 +132,7 @@ def _read(files: list[Path], models: Path) -> tuple[Catalogue, list[Finding]]:
     sources = {}
     findings: list[Finding] = []
     for path in files:
-        # As `load_catalogue` would read it: a folder in the models' folder is a team's.
+        # Like `load_catalogue`: a folder in the models' folder is a team's.
         team = path.parent.name if path.parent.resolve().parent == models.resolve() else None
         model, source, problems = load_model(path, team=team)
         findings += problems
@@ -148,6 +148,6 @@ def _workspace(
     project = open_environment(catalogue, findings, environments, env)
     if not files or project.environment is None:
         return project
-    # Only the files named are judged; an override for a model elsewhere in the folder is not their fault.
+    # Only the named files are judged; an override for another model in the folder is not their error.
     overrides = {n: o for n, o in project.environment.overrides.items() if n in catalogue.models}
     return replace(project, environment=project.environment.model_copy(update={"overrides": overrides}))

@@ -1,4 +1,4 @@
-"""`modelyard verify`: does an environment stand as it was deployed?"""
+"""`modelyard verify`: is an environment up as deployed?"""
 
 from __future__ import annotations
 
@@ -117,7 +117,7 @@ def _observed(
     try:
         with needed_for("modelyard verify", "account"):
             own = open_account(settings.region)
-        # The shell's own credentials are renewed by boto3, where they can be.
+        # boto3 renews the shell's own credentials, if it can.
         account = waiting.renewed(lambda: own if own_credentials else waiting.as_lookup_role(own, settings))
 
         def ask() -> list[Observation]:
@@ -131,7 +131,7 @@ def _observed(
 
 
 def _progress(settings: Environment) -> Callable[[Sequence[Observation], float], None]:
-    """Says on standard error what is waited for, whenever that is something else."""
+    """Prints on standard error what it waits for, whenever that changes."""
     said: list[str] = []
 
     def tell(seen: Sequence[Observation], left: float) -> None:
@@ -172,12 +172,12 @@ def _print(settings: Environment, seen: list[Observation]) -> None:
 
 
 def _outcome(seen: Sequence[Observation]) -> Outcome:
-    """The worst of all outcomes."""
+    """The worst outcome."""
     return max((each.outcome for each in seen), key=("passed", "pending", "failed").index)
 
 
 def _models_seen(settings: Environment, seen: Sequence[Observation]) -> str:
-    """What is known of the models, no more and no less."""
+    """A line on the models: exactly what is known."""
     if settings.reports_checks:
         models = next((each for each in seen if each.check == "models"), None)
         if models is None or not models.seen:

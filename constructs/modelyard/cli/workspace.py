@@ -1,4 +1,4 @@
-"""The folders that a command works on, and what it reads from them."""
+"""The folders that a command uses, and reading from them."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from modelyard.spec.loading import load_settings
 
 
 class CommandError(Failure):
-    """The command cannot do its work; the text says why and what to do."""
+    """The command cannot run; the text says why and what to do."""
 
 
 class Output(StrEnum):
@@ -47,10 +47,10 @@ OutputOption = Annotated[Output, typer.Option("--output", "-o", help="table for 
 
 
 def apart_from_inputs(folder: Path, models: Path, environments: Path) -> None:
-    """Refuse an output folder that is, holds or lies in one that people write.
+    """Refuse an output folder that is, contains or lies in an input folder.
 
     Raises:
-        CommandError: it does.
+        CommandError: it is, contains or lies in one.
     """
     there = folder.resolve()
     settings, _ = load_settings(SETTINGS)
@@ -65,7 +65,7 @@ def apart_from_inputs(folder: Path, models: Path, environments: Path) -> None:
 
 
 def readable_environment(folder: Path, name: str) -> Environment:
-    """Environment `name` for a command that only looks something up in it.
+    """Environment `name`, for commands that only look something up in it.
 
     Raises:
         typer.BadParameter: it cannot be read.
@@ -80,7 +80,7 @@ def readable_environment(folder: Path, name: str) -> Environment:
 
 
 def prices_of(environments: Path, region: str) -> Prices:
-    """As `region_prices`, for a command that prints no findings.
+    """Like `region_prices`, for a command that prints no findings.
 
     Raises:
         CommandError: they cannot be read.
@@ -92,7 +92,7 @@ def prices_of(environments: Path, region: str) -> Prices:
 
 
 def read_config_file(path: Path) -> dict[str, Any] | Finding:
-    """What a `config.json` at `path` says, or why it says nothing."""
+    """Content of the `config.json` at `path`, or why it cannot be read."""
     fix = "give the checkpoint's own config.json"
     text = read_file(path, CONFIG)
     if isinstance(text, Finding):

@@ -1,4 +1,4 @@
-"""What the plan of a model promises to its clients. Not part of the jobs: they get the result."""
+"""The expectations that a model's plan sets for its endpoint. Not part of the Jobs, which get the result."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from modelyard.planning import ModelPlan
 
 
 def expectations(plan: ModelPlan) -> Expectations:
-    """What the checks of `plan` hold the endpoint to."""
+    """Expected behaviour of the endpoint of `plan`."""
     model, served_by = plan.model, engine(plan.serving.release.engine)
     return Expectations(
         model=plan.name,
@@ -31,7 +31,7 @@ def expectations(plan: ModelPlan) -> Expectations:
 def bounds(
     plan: ModelPlan, prompt_tokens: int, output_tokens: int, concurrency: Iterable[int]
 ) -> dict[int, float]:
-    """Output tokens a second that the fewest replicas can give together, by clients that ask at once."""
+    """Bound on output tokens per second of the minimum replicas together, by number of concurrent clients."""
     replicas = max(1, plan.model.replicas.min)
     work = RequestLengths(prompt_tokens, output_tokens)
     return {

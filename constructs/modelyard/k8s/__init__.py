@@ -1,4 +1,4 @@
-"""The objects of `modelyard.objects` as cdk8s constructs, for people who compose charts of their own."""
+"""The objects of `modelyard.objects` as cdk8s constructs, for charts of your own."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ __all__ = [
     "WeightsSource",
 ]
 
-# What this package had before its objects became functions: the new place of each.
+# Names that moved when objects became functions, and their new modules.
 _MOVED = {
     "ModelRules": ("modelyard.k8s", "ModelMonitoring"),
     "Rendering": ("modelyard.writing", "Rendering"),

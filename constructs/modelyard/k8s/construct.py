@@ -1,4 +1,4 @@
-"""Plain objects as children of a cdk8s construct."""
+"""Plain data as children of a cdk8s construct."""
 
 from __future__ import annotations
 
@@ -10,16 +10,16 @@ from constructs import Construct
 
 from modelyard.objects.manifest import Manifest
 
-# What an ApiObject takes by itself; everything else is added to it.
+# Top-level fields that ApiObject takes as arguments; all others are added to it.
 _OWN = ("apiVersion", "kind", "metadata")
 _METADATA = ("name", "namespace", "labels", "annotations")
 
 
 class ManifestConstruct(Construct):
-    """Objects of plain data; each is an ApiObject, so that a chart may still change it.
+    """Objects from plain data; each is an ApiObject, so that a chart can still change it.
 
     Args:
-        manifests: The objects; each is found again by kind and name.
+        manifests: The objects; each can be looked up by kind and name.
     """
 
     def __init__(self, scope: Construct, construct_id: str, manifests: Iterable[Manifest]) -> None:
@@ -30,8 +30,7 @@ class ManifestConstruct(Construct):
         """Kind and name to the ApiObject."""
 
     def object(self, kind: str, name: str | None = None) -> ApiObject:
-        """The object of `kind`, and `name` where there are several: `add_json_patch` changes what Modelyard
-        made of it.
+        """The object of `kind`, and of `name` if there are several; change it with `add_json_patch`.
 
         Raises:
             LookupError: there is none, or more than one.

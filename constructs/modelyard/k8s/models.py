@@ -1,4 +1,4 @@
-"""Constructs of one model."""
+"""Constructs for one model."""
 
 from __future__ import annotations
 
@@ -16,15 +16,14 @@ from modelyard.spec import Environment
 
 
 class ModelServer(ManifestConstruct):
-    """Everything that runs one model, finds it and protects it; see
-    `modelyard.objects.serving.model.model_server`.
+    """All objects of one model; see `modelyard.objects.serving.model.model_server`.
 
-    Namespace, cache, secrets, gateways and Prometheus are those of the plan's environment.
+    Namespace, cache, secrets, gateways and Prometheus come from the plan's environment.
 
     Args:
-        plan: What `modelyard.plan` or `Project.plan` gave.
-        model: Name of the model; default: the only one of the plan.
-        environment: Deprecated: for a `plan` that is the model's own.
+        plan: Result of `modelyard.plan` or `Project.plan`.
+        model: Name of the model; default: the plan's only model.
+        environment: Deprecated: the environment of a `plan` that is a ModelPlan.
     """
 
     def __init__(
@@ -41,12 +40,12 @@ class ModelServer(ManifestConstruct):
 
 
 class ModelMonitoring(ManifestConstruct):
-    """The alerts and recordings of one model, as a PrometheusRule.
+    """The alerts and recording rules of one model, as a PrometheusRule.
 
     Args:
-        plan: What `modelyard.plan` or `Project.plan` gave.
-        model: Name of the model; default: the only one of the plan.
-        environment: Deprecated: for a `plan` that is the model's own.
+        plan: Result of `modelyard.plan` or `Project.plan`.
+        model: Name of the model; default: the plan's only model.
+        environment: Deprecated: the environment of a `plan` that is a ModelPlan.
     """
 
     def __init__(
@@ -63,13 +62,13 @@ class ModelMonitoring(ManifestConstruct):
 
 
 class SmokeJob(ManifestConstruct):
-    """The job that checks a model after it was delivered. It mounts its program from a ConfigMap of
+    """The Job that checks a model after its delivery. It mounts its program from a ConfigMap of
     `modelyard.objects.checks.jobs.client_programs`.
 
     Args:
-        plan: What `modelyard.plan` or `Project.plan` gave.
-        model: Name of the model; default: the only one of the plan.
-        environment: Deprecated: for a `plan` that is the model's own.
+        plan: Result of `modelyard.plan` or `Project.plan`.
+        model: Name of the model; default: the plan's only model.
+        environment: Deprecated: the environment of a `plan` that is a ModelPlan.
     """
 
     def __init__(
@@ -86,13 +85,13 @@ class SmokeJob(ManifestConstruct):
 
 
 class BenchJob(ManifestConstruct):
-    """The job that measures a model after it was delivered. It mounts its program from a ConfigMap of
+    """The Job that load-tests a model after its delivery. It mounts its program from a ConfigMap of
     `modelyard.objects.checks.jobs.client_programs`.
 
     Args:
-        plan: What `modelyard.plan` or `Project.plan` gave.
-        model: Name of the model; default: the only one of the plan.
-        environment: Deprecated: for a `plan` that is the model's own.
+        plan: Result of `modelyard.plan` or `Project.plan`.
+        model: Name of the model; default: the plan's only model.
+        environment: Deprecated: the environment of a `plan` that is a ModelPlan.
     """
 
     def __init__(
@@ -109,14 +108,14 @@ class BenchJob(ManifestConstruct):
 
 
 class WeightsFetch(ManifestConstruct):
-    """The job that downloads one repository at one revision into the model cache, as service account
+    """The Job that downloads one repository at one revision into the model cache, with service account
     `weights-fetch`.
 
     Args:
-        source: What is downloaded.
-        environment: Name of the environment, a label of the job.
-        namespace: Namespace of the model cache's claim.
-        token_secret: Logical name of the secret with a Hugging Face token; default: none is needed.
+        source: What to download.
+        environment: Name of the environment, used as a label of the Job.
+        namespace: Namespace of the model cache's PersistentVolumeClaim.
+        token_secret: Logical name of the secret with a Hugging Face token; default: no token.
     """
 
     def __init__(
@@ -138,18 +137,18 @@ class WeightsFetch(ManifestConstruct):
 def _planned(
     plan: Plan | ModelPlan, model: str | None, environment: Environment | None
 ) -> tuple[list[ModelPlan], Environment]:
-    """The plans of `model`, two where prefill and decode are apart, and their environment.
+    """The plans of `model` (two if prefill and decode are separate) and their environment.
 
     Raises:
-        LookupError: the plan has no such model, or several and none is named.
-        TypeError: a ModelPlan without its environment, or a Plan with another one.
+        LookupError: the plan has no such model, or has several and `model` is not given.
+        TypeError: a ModelPlan without its environment, or a Plan with a different one.
     """
     if isinstance(plan, ModelPlan) is (environment is None):
         raise TypeError("a Plan knows its environment, and a ModelPlan needs one")
     if isinstance(plan, ModelPlan):
         assert environment is not None
         message = "plan= is a Plan now, with model= instead of environment="
-        warnings.warn(message, DeprecationWarning, stacklevel=4)  # past the constructor and jsii's metaclass
+        warnings.warn(message, DeprecationWarning, stacklevel=4)  # skips the constructor and jsii's metaclass
         return [plan], environment
     names = sorted({part.model.name for part in plan.models})
     wanted = names[0] if model is None and len(names) == 1 else model
@@ -159,5 +158,5 @@ def _planned(
 
 
 def _answering(parts: list[ModelPlan]) -> ModelPlan:
-    """Whom clients ask: not the replicas that only read prompts."""
+    """The plan whose replicas clients call: not the prefill replicas."""
     return min(parts, key=lambda part: part.role == "prefill")

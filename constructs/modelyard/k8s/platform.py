@@ -1,4 +1,4 @@
-"""Constructs of what models share."""
+"""Constructs for objects that models share."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ from modelyard.spec.environment import Checks
 from modelyard.spec.network import ExistingVpc, Network
 from modelyard.spec.storage import Cache
 
-# What these objects do not say, but an Environment must.
+# Environment needs an account; these objects do not use it.
 _UNSAID_ACCOUNT: Final = "000000000000"
 _UNSAID_VPC: Final = "vpc-00000000"
 _UNSAID_RANGE: Final = "100.64.0.0/16"
@@ -35,21 +35,22 @@ _REGION: Final = re.compile(r"[a-z]{2}(-[a-z]+)+-[0-9]")
 
 
 class AcceleratorPool(ManifestConstruct):
-    """NodePool and node class for one accelerator: only instance types that the plan knows, tainted, and
-    never consolidated while a model runs on them.
+    """NodePool and node class for one accelerator: only instance types that the plan knows, tainted, never
+    consolidated while a model runs on them.
 
     Args:
         name: Name of both objects.
         pool: Accelerator, limit, capacity and images.
-        environment: What the nodes belong to, by their tag `modelyard:environment`; at most 20 characters.
+        environment: Name of the environment, for the nodes' tag `modelyard:environment`; at most 20
+            characters.
         availability_zones: Names of two or three zones of one region.
-        cluster_name: The EKS cluster; default: `modelyard-ENVIRONMENT`. Nodes take the role or instance
+        cluster_name: The EKS cluster; default: `modelyard-ENVIRONMENT`. Nodes use the role or instance
             profile `CLUSTER-node`, and subnets with the tag `karpenter.sh/discovery: CLUSTER`.
         compute: Who launches nodes: Karpenter, or EKS Auto Mode.
-        private_subnets: Zone to the id of its subnet, where subnets have no such tag.
-        pod_subnets: Whether pods have subnets of their own, which only EKS Auto Mode has to be told.
-        tags: Further tags of nodes and volumes.
-        drift_at_night: Whether drifted nodes are replaced between 02:00 and 04:00 UTC alone.
+        private_subnets: Zone to subnet id, if the subnets do not have that tag.
+        pod_subnets: Whether pods have their own subnets; only EKS Auto Mode needs to know.
+        tags: More tags for nodes and volumes.
+        drift_at_night: Whether drifted nodes are replaced only between 02:00 and 04:00 UTC.
     """
 
     def __init__(
@@ -86,21 +87,22 @@ class AcceleratorPool(ManifestConstruct):
 
 
 class GeneralPool(ManifestConstruct):
-    """NodePool `general` with its node class: Graviton nodes on demand, for downloads of weights and whatever
-    the system nodes do not hold.
+    """NodePool `general` with its node class: on-demand Graviton nodes for weight downloads and for pods that
+    do not fit on the system nodes.
 
     Args:
-        environment: What the nodes belong to, by their tag `modelyard:environment`; at most 20 characters.
+        environment: Name of the environment, for the nodes' tag `modelyard:environment`; at most 20
+            characters.
         availability_zones: Names of two or three zones of one region.
-        cluster_name: The EKS cluster; default: `modelyard-ENVIRONMENT`. Nodes take the role or instance
+        cluster_name: The EKS cluster; default: `modelyard-ENVIRONMENT`. Nodes use the role or instance
             profile `CLUSTER-node`, and subnets with the tag `karpenter.sh/discovery: CLUSTER`.
         compute: Who launches nodes: Karpenter, or EKS Auto Mode.
-        vcpu_limit: Most vCPU at once.
-        ami: AMI alias, pinned to a release; default: the tested one.
-        private_subnets: Zone to the id of its subnet, where subnets have no such tag.
-        pod_subnets: Whether pods have subnets of their own, which only EKS Auto Mode has to be told.
-        prefix_delegation: Whether nodes take addresses in blocks of sixteen, and 110 pods.
-        tags: Further tags of nodes and volumes.
+        vcpu_limit: Maximum vCPU of all nodes together.
+        ami: AMI alias, pinned to a release; default: the tested release.
+        private_subnets: Zone to subnet id, if the subnets do not have that tag.
+        pod_subnets: Whether pods have their own subnets; only EKS Auto Mode needs to know.
+        prefix_delegation: Whether nodes get IP addresses in blocks of sixteen, and run up to 110 pods.
+        tags: More tags for nodes and volumes.
     """
 
     def __init__(
@@ -136,13 +138,13 @@ class GeneralPool(ManifestConstruct):
 
 
 class ModelNamespace(ManifestConstruct):
-    """The namespace of the models: restricted, closed by default, with priorities of its own.
+    """The namespace of the models: restricted, default-deny, with its own PriorityClasses.
 
     Args:
-        namespace: Its name.
-        compute: Who runs the cluster's DNS, which pods may ask: pods, or the nodes of EKS Auto Mode.
-        checks: Whether the jobs that ask the models may: the models, the package index, and S3 for reports.
-        environment: Deprecated: stands for all of these.
+        namespace: Name of the namespace.
+        compute: Where cluster DNS runs: in pods (Karpenter), or on the nodes (EKS Auto Mode).
+        checks: Whether to allow the check Jobs to reach the models, the package index, and S3 for reports.
+        environment: Deprecated: replaces all other arguments.
     """
 
     def __init__(
@@ -156,7 +158,7 @@ class ModelNamespace(ManifestConstruct):
         environment: Environment | None = None,
     ) -> None:
         if environment is None:
-            zones = ("us-east-1a", "us-east-1b")  # which no namespace says
+            zones = ("us-east-1a", "us-east-1b")  # any zones will do: a namespace has none
             environment = Environment(
                 name="unsaid",
                 account=_UNSAID_ACCOUNT,
@@ -174,15 +176,16 @@ class ModelNamespace(ManifestConstruct):
 class ModelCache(ManifestConstruct):
     """StorageClass, PersistentVolume and claim `model-cache` of the shared model cache.
 
-    Ids that are not given stand as `${modelyard_…}`, which Flux fills in after a deploy of the stacks.
+    Ids that are not given are written as `${modelyard_…}`; Flux substitutes them after the stacks are
+    deployed.
 
     Args:
         namespace: Namespace of the claim.
-        file_system: What `EfsCache`, `S3FilesCache` or `LustreCache` made.
-        size_gib: Capacity that the claim states, in GiB; EFS and S3 Files bill by use.
+        file_system: The construct that makes it: `EfsCache`, `S3FilesCache` or `LustreCache`.
+        size_gib: Capacity in the claim, in GiB; EFS and S3 Files bill by use.
         file_system_id: Id of an EFS file system (fs-…).
         access_point_id: Its access point (fsap-…), with uid and gid 2000.
-        cache: Deprecated: stands for all of these but `namespace`.
+        cache: Deprecated: replaces all arguments except `namespace`.
     """
 
     def __init__(
@@ -210,13 +213,13 @@ class ModelCache(ManifestConstruct):
 
 
 class SynchronizedSecrets(ManifestConstruct):
-    """A store and one ExternalSecret a logical name; pods find the value under key `value` of the Secret.
+    """A SecretStore and one ExternalSecret per logical name; the Secret has the value under key `value`.
 
     Args:
         region: Region of the secrets.
-        secrets: Logical name to the name in Secrets Manager.
+        secrets: Logical name to name in Secrets Manager.
         namespace: Namespace of the Secrets.
-        readers: Further namespaces that may read through the store.
+        readers: Other namespaces that may use the store.
     """
 
     def __init__(
@@ -234,13 +237,13 @@ class SynchronizedSecrets(ManifestConstruct):
 
 
 class TeamNamespace(ManifestConstruct):
-    """A namespace for a team's own workloads, with a share of the accelerators.
+    """A namespace for a team's own workloads, with an accelerator quota.
 
     Args:
-        name: Of the namespace.
+        name: Name of the namespace.
         team: Name of the team.
         pools: Accelerators that the cluster's pools have, such as l40s.
-        granted: Accelerator to how many the team's pods may hold; none of a kind that is not named.
+        granted: Accelerator to the number that the team's pods may use; 0 for accelerators not listed.
     """
 
     def __init__(
@@ -259,13 +262,13 @@ class TeamNamespace(ManifestConstruct):
 
 
 class TeamShare(ManifestConstruct):
-    """Priorities and a quota of a team's models.
+    """PriorityClasses and a quota for a team's models.
 
     Args:
         team: Name of the team.
         pools: Accelerators that the cluster's pools have, such as l40s.
-        granted: Accelerator to how many the team's models may hold; none of a kind that is not named.
-        rollouts: Accelerator to how many more while replicas are replaced.
+        granted: Accelerator to the number that the team's models may use; 0 for accelerators not listed.
+        rollouts: Accelerator to the extra number while replicas are replaced.
         namespace: Namespace of the models.
     """
 
@@ -290,14 +293,14 @@ class HelmAddon(ManifestConstruct):
     """One Helm release, as Flux or Argo CD installs it.
 
     Args:
-        name: Of the release.
-        namespace: Where it is installed.
+        name: Name of the release.
+        namespace: Namespace of the release.
         repository: https:// for a chart index, oci:// for a registry.
         chart: Name of the chart.
         version: Its version.
         values: Values of the chart.
-        engine: Who installs it.
-        after: Releases that must be ready before.
+        engine: Delivery engine: Flux or Argo CD.
+        after: Releases that must be ready first.
         definitions: Whether to install the CRDs that the chart carries in crds/.
         server: Address of the cluster, for Argo CD.
     """
@@ -334,7 +337,7 @@ class HelmAddon(ManifestConstruct):
 
 
 def _region(zones: Sequence[str]) -> str:
-    """The region with whose name those of `zones` begin; empty without one, which an Environment refuses."""
+    """The region that prefixes one of `zones`; empty if there is none, which Environment rejects."""
     found = _REGION.match("".join(zones[:1]))
     return found[0] if found else ""
 
@@ -350,4 +353,4 @@ def _network(
 
 
 def _deprecated(message: str) -> None:
-    warnings.warn(message, DeprecationWarning, stacklevel=4)  # past the constructor and jsii's metaclass
+    warnings.warn(message, DeprecationWarning, stacklevel=4)  # skips the constructor and jsii's metaclass

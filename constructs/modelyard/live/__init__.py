@@ -1,12 +1,11 @@
-"""What asks AWS or a cluster: whether an account has what a deploy needs, what stands, what is delivered, and
-its end.
+"""Calls to AWS or a cluster: account checks before a deploy, deployed state, delivery, and teardown.
 
-    api             the one way in: an account by boto3, a cluster by lightkube, why there is no answer
-    eks, parameters, stacks   what EKS, Parameter Store and CloudFormation say, for all rooms below
-    account         what an account has and lacks, the values of its secrets, and its prices
-    clusters        how a cluster is emptied, what it leaves behind, and the way to its next minor
+    api             all connections: AWS through boto3, clusters through lightkube; why a call failed
+    eks, parameters, stacks   reads of EKS, Parameter Store and CloudFormation, for the packages below
+    account         checks of an account, the values of its secrets, and its prices
+    clusters        draining a cluster, its leftovers, and upgrades to the next minor
     delivery        the rendered tree against the bucket that Flux reads
-    verification    whether an environment stands as it was deployed
+    verification    whether an environment is up as deployed
 
 boto3 and lightkube are imported where a connection is opened, not before: other commands start without them.
 """

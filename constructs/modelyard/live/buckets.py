@@ -1,4 +1,4 @@
-"""What a bucket holds."""
+"""Contents of a bucket."""
 
 from __future__ import annotations
 
@@ -11,18 +11,18 @@ _LIST = Operation("s3", "ListObjectsV2")
 
 
 def objects(ask: Ask, bucket: str) -> list[dict[str, Any]]:
-    """Every object as S3 lists it: its key, its tag and when it came.
+    """Every object as S3 lists it: key, ETag and last modification.
 
     Raises:
-        Unanswered: the account does not tell.
+        Unanswered: AWS does not answer.
     """
     return list(ask(_LIST, Bucket=bucket).get("Contents", []))
 
 
 def content(ask: Ask, bucket: str, key: str) -> bytes:
-    """What the object holds.
+    """The content of an object.
 
     Raises:
-        Unanswered: the account does not tell.
+        Unanswered: AWS does not answer.
     """
     return bytes(ask(GET_OBJECT, Bucket=bucket, Key=key)["Body"])

@@ -1,4 +1,4 @@
-"""What EKS says of a cluster, its add-ons and its node groups."""
+"""Reads of EKS: a cluster, its add-ons and its node groups."""
 
 from __future__ import annotations
 
@@ -16,10 +16,10 @@ ABSENT = "ResourceNotFoundException"
 
 
 def described_cluster(ask: Ask, cluster: str) -> dict[str, Any] | None:
-    """The cluster; None where EKS has none of that name.
+    """The cluster; None if it does not exist.
 
     Raises:
-        Unanswered: the account does not tell.
+        Unanswered: AWS does not answer.
     """
     try:
         answer: dict[str, Any] = ask(DESCRIBE_CLUSTER, name=cluster)["cluster"]
@@ -31,10 +31,10 @@ def described_cluster(ask: Ask, cluster: str) -> dict[str, Any] | None:
 
 
 def addon_names(ask: Ask, cluster: str) -> list[str]:
-    """The add-ons that the cluster has.
+    """Names of the cluster's add-ons.
 
     Raises:
-        Unanswered: the account does not tell; a Refusal with code ABSENT where EKS has no such cluster.
+        Unanswered: AWS does not answer; a Refusal with code ABSENT if the cluster does not exist.
     """
     return list(ask(LIST_ADDONS, clusterName=cluster)["addons"])
 
@@ -43,7 +43,7 @@ def described_addon(ask: Ask, cluster: str, name: str) -> dict[str, Any]:
     """One add-on.
 
     Raises:
-        Unanswered: the account does not tell.
+        Unanswered: AWS does not answer.
     """
     answer: dict[str, Any] = ask(DESCRIBE_ADDON, clusterName=cluster, addonName=name)["addon"]
     return answer
@@ -53,7 +53,7 @@ def described_node_groups(ask: Ask, cluster: str) -> dict[str, dict[str, Any]]:
     """The node groups by name.
 
     Raises:
-        Unanswered: the account does not tell.
+        Unanswered: AWS does not answer.
     """
     names = sorted(ask(_LIST_NODE_GROUPS, clusterName=cluster)["nodegroups"])
     return {
@@ -63,6 +63,6 @@ def described_node_groups(ask: Ask, cluster: str) -> dict[str, dict[str, Any]]:
 
 
 def issues(described: dict[str, Any]) -> list[str]:
-    """What EKS says against a cluster or a part of one."""
+    """Health issues that EKS reports for a cluster or a part of it."""
     found = described.get("health", {}).get("issues", [])
     return [f"{issue.get('code')}: {issue.get('message', 'no message')}" for issue in found]

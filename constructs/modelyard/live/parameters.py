@@ -1,4 +1,4 @@
-"""Parameter Store: what stacks hand over, and what AWS publishes there."""
+"""Parameter Store: values that stacks publish, and public parameters of AWS."""
 
 from __future__ import annotations
 
@@ -10,10 +10,10 @@ GET_PARAMETER = Operation("ssm", "GetParameter")
 
 
 def parameter(ask: Ask, name: str) -> str | None:
-    """The value of parameter `name`; None where there is none.
+    """The value of parameter `name`; None if it does not exist.
 
     Raises:
-        Unanswered: the account does not tell.
+        Unanswered: AWS does not answer.
     """
     try:
         return str(ask(GET_PARAMETER, Name=name)["Parameter"]["Value"])
@@ -24,9 +24,9 @@ def parameter(ask: Ask, name: str) -> str | None:
 
 
 def handed_over(ask: Ask, environment: str, concern: str, key: str) -> str | None:
-    """What the stack of `concern` has published under `key`; None before it was deployed.
+    """The value that the stack of `concern` has published under `key`; None before its first deploy.
 
     Raises:
-        Unanswered: the account does not tell.
+        Unanswered: AWS does not answer.
     """
     return parameter(ask, parameter_name(environment, concern, key))

@@ -1,4 +1,4 @@
-"""The stacks of an environment as CloudFormation has them, in the order in which they can be deleted."""
+"""The stacks of an environment in CloudFormation, in deletion order."""
 
 from __future__ import annotations
 
@@ -13,12 +13,12 @@ _DESCRIBE = Operation("cloudformation", "DescribeStacks")
 _TEMPLATE = Operation("cloudformation", "GetTemplate")
 
 ORDER = ("delivery", "cost", "metrics", "secrets", MODEL_CACHE, "karpenter", "cluster", "network")
-"""Concerns, consumers before what they use."""
+"""Concerns, consumers before their producers."""
 
 
 @dataclass(frozen=True)
 class DeployedStack:
-    """A stack that exists. `protected`: CloudFormation refuses to delete it."""
+    """An existing stack. `protected`: it has termination protection."""
 
     name: str
     status: str
@@ -27,16 +27,16 @@ class DeployedStack:
 
 @dataclass(frozen=True)
 class DestroyableStack(DeployedStack):
-    """A stack that `cdk destroy` takes away. `kept`: types of its resources that stay."""
+    """A stack that `cdk destroy` deletes. `kept`: types of its resources that are retained."""
 
     kept: tuple[str, ...]
 
 
 def environment_stacks(ask: Ask, environment: str) -> tuple[DeployedStack, ...]:
-    """The stacks that bear the environment's tag.
+    """The stacks with the environment's tag.
 
     Raises:
-        Unanswered: the account does not tell.
+        Unanswered: AWS does not answer.
     """
     return tuple(
         DeployedStack(
@@ -48,12 +48,12 @@ def environment_stacks(ask: Ask, environment: str) -> tuple[DeployedStack, ...]:
 
 
 def destroyable_stacks(ask: Ask, environment: str) -> list[DestroyableStack]:
-    """Those of them that the app has named, in the order in which they can be deleted.
+    """The subset of these with names that the app gives, in deletion order.
 
-    The name alone would take the stacks of environment `prod-eu` for those of `prod`.
+    The name alone would match the stacks of environment `prod-eu` for `prod`.
 
     Raises:
-        Unanswered: the account does not tell.
+        Unanswered: AWS does not answer.
     """
     prefix = stack_name(environment, "")
     ours = [stack for stack in environment_stacks(ask, environment) if stack.name.startswith(prefix)]

@@ -1,9 +1,9 @@
 """An embedded AWS: `cdk bootstrap`, `deploy` and `destroy` for real, without an account and without Docker.
 
-    server, plugin      run by the interpreter of `.venv-localcloud`: MiniStack and what it lacks
-    journal             what happened to each resource, and what that is worth
+    server, plugin      run by the interpreter of `.venv-localcloud`: MiniStack and the types it lacks
+    journal             what happened to each resource, and at which level of emulation
     lifecycle           start and stop that server
-    endpoint            boto3 clients which can reach nothing else
+    endpoint            boto3 clients that can reach nothing else
     deployment          the CDK CLI as a child that can reach nothing else
     lookup, inventory   what boto3 finds afterwards
     __main__            up, down, status

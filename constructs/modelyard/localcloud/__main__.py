@@ -108,7 +108,7 @@ def diff(
         _fail(f"nothing is running in {folder}; `up` first")
         return
     with tempfile.TemporaryDirectory() as scratch:
-        # What was deployed stays what `down` destroys.
+        # `down` destroys what was deployed.
         deployment = Deployment(
             endpoint=endpoint,
             project=project.resolve(),
@@ -168,7 +168,7 @@ def _folder(state: Path | None, env: str) -> Path:
 
 
 def _at_target(deployment: Deployment) -> Endpoint:
-    """The account and region that the app's stacks name win over the options."""
+    """Account and region from the app's stacks override the options."""
     target = target_of(deployment.assembly)
     if target is None:
         return deployment.endpoint
@@ -189,7 +189,7 @@ def _destroy(deployment: Deployment) -> None:
     clients = Clients(deployment.endpoint)
     entries = entries_of(deployment.state / journal.FILE_NAME)
     rows = inventory.take(clients, entries)
-    empty_buckets(clients, rows)  # what docs/how-to/deploy-to-aws.md asks of people
+    empty_buckets(clients, rows)  # docs/how-to/deploy-to-aws.md tells people to do this
     if deployment.destroy() != 0:
         report.failures(console, inventory.failures(clients), inventory.stacks(clients))
         _fail("not destroyed; the embedded AWS is still up; `down --discard` throws it away as it is")

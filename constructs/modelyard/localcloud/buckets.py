@@ -1,4 +1,4 @@
-"""Buckets with versions in them, which CloudFormation does not delete."""
+"""Buckets with object versions, which CloudFormation does not delete."""
 
 from __future__ import annotations
 
@@ -9,8 +9,8 @@ from modelyard.localcloud.inventory import InventoryRow
 
 
 def empty_buckets(clients: Clients, rows: Iterable[InventoryRow]) -> int:
-    """Delete every version of every object in the buckets among `rows` that go with their stack; how many
-    went."""
+    """Delete every version of every object in the buckets among `rows` that are deleted with their stack;
+    returns the count."""
     s3 = clients.get("s3")
     gone = 0
     for row in rows:

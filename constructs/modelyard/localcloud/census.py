@@ -1,4 +1,4 @@
-"""A listing of the embedded AWS as its owner would ask for it: through boto3 alone, no stack involved."""
+"""A listing of the embedded AWS through boto3 alone, independent of the stacks."""
 
 from __future__ import annotations
 
@@ -9,19 +9,19 @@ from typing import Any
 from modelyard.localcloud.endpoint import Clients, values
 from modelyard.localcloud.lookup import budgets, clusters, living_keys, mount_targets
 
-_BOOTSTRAP = ("cdk-hnb659fds-", "/cdk-bootstrap/")  # what `cdk bootstrap` makes is not the app's
+_BOOTSTRAP = ("cdk-hnb659fds-", "/cdk-bootstrap/")  # resources of `cdk bootstrap` are not the app's
 
 
 @dataclass(frozen=True, kw_only=True)
 class Listing:
-    """Everything of one kind."""
+    """All resources of one kind."""
 
     kind: str
     names: tuple[str, ...]
 
 
 def take(clients: Clients) -> list[Listing]:
-    """All kinds, also the empty ones: zero is an answer."""
+    """All kinds, including empty ones: zero is an answer."""
     return [
         Listing(
             kind=kind,
@@ -44,7 +44,7 @@ def _in_clusters(operation: str, path: str) -> Callable[[Clients], list[str]]:
 
 
 def _networks(clients: Clients) -> list[str]:
-    # Every account has a default VPC, the embedded one too.
+    # Every account has a default VPC, also the embedded one.
     return [str(v) for v in values(clients, "ec2", "describe_vpcs", "Vpcs[?!IsDefault].VpcId")]
 
 

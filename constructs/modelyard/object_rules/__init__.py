@@ -1,5 +1,4 @@
-"""Rendered objects as plain data: the rules that they keep, and the definitions of custom resources that they
-meet."""
+"""Rules for rendered objects as plain data, and validation of custom resources against their CRDs."""
 
 from modelyard.object_rules.rules import check_objects
 

@@ -1,4 +1,4 @@
-"""A broken rule as a finding that names the object, the rule and the way out."""
+"""A broken rule as a finding that names the object, the rule and the fix."""
 
 from __future__ import annotations
 

@@ -1,4 +1,5 @@
-"""The production checklist as a gate: every point is read off the rendered objects, none is asked."""
+"""The production checklist as a gate: every point is checked on the rendered objects, not by asking
+people."""
 
 from __future__ import annotations
 
@@ -16,7 +17,7 @@ __all__ = ["PointVerdict", "Result", "checklist", "checklist_findings"]
 
 @dataclass(frozen=True)
 class PointVerdict:
-    """What one point says of one model. `fix` is empty unless it fails."""
+    """The verdict of one point on one model. `fix` is empty unless the point fails."""
 
     model: str
     point: str
@@ -26,7 +27,7 @@ class PointVerdict:
 
 
 def checklist(plan: Plan, objects: Iterable[Manifest]) -> tuple[PointVerdict, ...]:
-    """Every point for every model of `plan`, whose rendered `objects` keep the rules of `check_objects`."""
+    """Every point for every model of `plan`. The rendered `objects` must have passed `check_objects`."""
     items = tuple(objects)
     verdicts = []
     for model in plan.models:
@@ -46,7 +47,7 @@ def _workload(model: ModelPlan, items: Iterable[Manifest]) -> Manifest | None:
 
 
 def checklist_findings(verdicts: Iterable[PointVerdict], *, strict: bool) -> list[Finding]:
-    """A finding for every point that fails: an error where the environment is strict."""
+    """A finding for every failed point: an error if the environment is strict."""
     findings = [
         Finding(
             "CHECK001",

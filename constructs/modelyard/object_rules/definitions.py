@@ -1,7 +1,7 @@
 """CustomResourceDefinitions as validators: their structural schemas, and their CEL rules.
 
-Not judged: rules that compare with the old object (`oldSelf`), rules with functions that the CEL library
-lacks, and formats. Needs the extra `modelyard[crds]`.
+Not checked: transition rules (`oldSelf`), rules with functions that the CEL library lacks, and formats. Needs
+the extra `modelyard[crds]`.
 """
 
 from __future__ import annotations
@@ -25,24 +25,24 @@ Schema = dict[str, Any]
 
 
 class UnreadableDefinitions(Exception):
-    """A file holds no definitions that can be compared with; the text says which and why."""
+    """A file holds no usable CRDs; the text names the file and the reason."""
 
 
 @dataclass(frozen=True)
 class DefinitionCheck:
-    """What the definitions say of some objects; `unknown` lists the kinds that no definition describes."""
+    """Result of the check; `unknown` lists the kinds without a definition."""
 
     findings: tuple[Finding, ...]
     unknown: tuple[str, ...]
 
 
 def check_definitions(items: Iterable[Mapping[str, Any]], folder: Path) -> DefinitionCheck:
-    """Compare every custom resource among `items` with the CustomResourceDefinitions below `folder`.
+    """Check every custom resource among `items` against the CustomResourceDefinitions below `folder`.
 
-    `folder` holds YAML files as projects publish them, or what `kubectl get crds -o yaml` prints.
+    `folder` holds YAML files as projects publish them, or the output of `kubectl get crds -o yaml`.
 
     Raises:
-        UnreadableDefinitions: a file there is too large, or not what the API server takes.
+        UnreadableDefinitions: a file is too large, or the API server would reject it.
     """
     known = definitions(folder)
     findings: list[Finding] = []
@@ -63,8 +63,8 @@ def check_definitions(items: Iterable[Mapping[str, Any]], folder: Path) -> Defin
 
 
 def is_custom(item: Mapping[str, Any]) -> bool:
-    """Groups with a dot are somebody's own, except for those under `k8s.io` that the API server itself
-    serves."""
+    """Whether it is a custom resource: an API group with a dot, except groups under `k8s.io` that the API
+    server serves."""
     group = str(item["apiVersion"]).rpartition("/")[0]
     return "." in group and group not in _BUILT_IN
 
@@ -89,7 +89,7 @@ def _finding(item: Mapping[str, Any], complaint: str) -> Finding:
 
 
 def _age(path: Path) -> Version:
-    """Orders folders such as `karpenter-v1.14.1` by version; one without a version comes first."""
+    """Sort key of folders such as `karpenter-v1.14.1`: by version; a folder without a version comes first."""
     match = re.search(r"-v(\d+(?:\.\d+)*)", path.parent.name)
     return Version(match[1]) if match else Version("0.dev0")
 
@@ -99,7 +99,7 @@ def definitions(where: Path) -> Mapping[tuple[str, str], Schema]:
     """(apiVersion, kind) to the schema of each served version; the newest folder wins.
 
     Raises:
-        UnreadableDefinitions: a file is too large, or not what the API server takes.
+        UnreadableDefinitions: a file is too large, or the API server would reject it.
     """
     found: dict[tuple[str, str], Schema] = {}
     for path in sorted(where.rglob("*.yaml"), key=lambda p: (_age(p), p)):
@@ -115,19 +115,18 @@ def definitions(where: Path) -> Mapping[tuple[str, str], Schema]:
 
 
 MOST_ENTRIES = 1_000_000
-"""Lines and commas of one file: each can be an entry, which costs half a KiB. 10 MiB of kubectl's have
-350,000."""
+"""Maximum lines and commas per file: each can be an entry of half a KiB. 10 MiB from kubectl have 350,000."""
 MOST_DEPTH = 128
-"""Mappings and lists within one another; pod templates in definitions have 60."""
+"""Maximum nesting of mappings and lists; pod templates in CRDs reach 60."""
 _STRANGE = (ArithmeticError, AttributeError, LookupError, RecursionError, TypeError, ValueError)
-"""What looking into data raises that has another shape."""
+"""Exceptions from reading data of an unexpected shape."""
 
 
 def read_definitions(text: str) -> dict[tuple[str, str], Schema]:
     """The schemas in the YAML documents of `text`.
 
     Raises:
-        UnreadableDefinitions: they are not what the API server takes.
+        UnreadableDefinitions: the API server would reject them.
     """
     if sum(map(text.count, "\n,[{")) > MOST_ENTRIES:
         raise UnreadableDefinitions(f"more than {MOST_ENTRIES:,} entries")
@@ -150,9 +149,10 @@ def read_definitions(text: str) -> dict[tuple[str, str], Schema]:
 
 
 def _refuse_strange_shapes(text: str) -> None:
-    """The loader in C ends the process on thousands of levels, and what follows aliases may have no end.
+    """Refuses extreme nesting and aliases: libyaml's loader crashes the process on thousands of levels, and
+    aliases can expand without end.
 
-    Events come from a parser that keeps its state in a list, so that they can be looked at first.
+    The parser yields events and keeps its state in a list, so events are checked before loading.
     """
     depth = 0
     for event in yaml.parse(text, Loader=yaml.CSafeLoader):
@@ -171,16 +171,16 @@ def _said(problem: Exception) -> str:
 
 
 def _definitions_in(document: Any) -> list[Any]:
-    """The document itself, or the items of the list that kubectl prints."""
+    """The document itself, or the items of a List from kubectl."""
     items = document.get("items", [document]) if isinstance(document, dict) else []
     return [item for item in items if item.get("kind") == "CustomResourceDefinition"]
 
 
 def complaints(item: Mapping[str, Any], schema: Schema) -> list[str]:
-    """Everything that the API server would refuse in `item`.
+    """Every reason why the API server would reject `item`.
 
     Raises:
-        UnreadableDefinitions: `schema` is no structural schema.
+        UnreadableDefinitions: `schema` is not a structural schema.
     """
     try:
         return _complaints(item, schema)
@@ -223,7 +223,7 @@ def _closed(schema: Any) -> Any:
 
 
 def _defaulted(value: Any, schema: Schema) -> Any:
-    """`value` with the schema's defaults, which the API server fills in before it asks the rules."""
+    """`value` with the schema's defaults, which the API server fills in before it evaluates the rules."""
     if isinstance(value, dict):
         inner = schema.get("properties", {})
         filled = {name: s["default"] for name, s in inner.items() if "default" in s} | value
@@ -241,15 +241,14 @@ def _find(text: str, pattern: str) -> str:
 
 
 def _holds(rule: str, value: Any) -> bool:
-    """Whether `rule` holds of `value`; one that the library cannot evaluate is not held against the
-    object."""
+    """Whether `rule` holds for `value`; true if the library cannot evaluate the rule."""
     context = cel.Context(variables={"self": value})
-    # Kubernetes' own additions to CEL.
+    # Kubernetes' CEL extensions.
     context.add_function("find", _find)
     context.add_function("split", lambda text, separator: text.split(separator))
     try:
         return bool(cel.evaluate(rule, context))
-    except KeyError:  # a field that is not there: the API server refuses the object
+    except KeyError:  # a missing field: the API server rejects the object
         return False
     except (RuntimeError, TypeError, ValueError):
         return True

@@ -1,4 +1,4 @@
-"""Which objects a selector or a name finds, without asking each of thousands."""
+"""Lookup of objects by selector or name, without scanning thousands of them."""
 
 from __future__ import annotations
 
@@ -9,14 +9,14 @@ from modelyard.object_rules.pods import Manifest, at, named, pod_labels, selects
 
 
 def labels_of(item: Manifest) -> Mapping[str, str]:
-    """An object's own labels."""
+    """An object's labels."""
     labels: Mapping[str, str] = at(item, "metadata.labels") or {}
     return labels
 
 
 class Labelled:
-    """Objects by label and value; `labels` says what a selector sees of one: its own labels, or those of its
-    pods."""
+    """Objects by label and value; `labels` returns the labels that a selector matches: the object's, or those
+    of its pods."""
 
     def __init__(
         self, items: Iterable[Manifest], labels: Callable[[Manifest], Mapping[str, str]] = pod_labels
@@ -28,13 +28,12 @@ class Labelled:
                 self._by_label[pair].append((seen, item))
 
     def chosen(self, selector: Mapping[str, str]) -> list[Manifest]:
-        """What `selector` matches, in all namespaces; nothing for an empty one, as nobody means everything by
-        it."""
+        """Objects that `selector` matches, in all namespaces; none for an empty selector."""
         few = min((self._by_label.get(pair, []) for pair in selector.items()), key=len, default=[])
         return [item for seen, item in few if selects(selector, seen)]
 
     def chosen_beside(self, item: Manifest, selector: Mapping[str, str]) -> list[Manifest]:
-        """What `selector` matches in the namespace of `item`."""
+        """Objects that `selector` matches in the namespace of `item`."""
         return [found for found in self.chosen(selector) if named(found)[0] == named(item)[0]]
 
 
@@ -44,12 +43,12 @@ def reference(item: Manifest) -> tuple[str | None, str, str]:
 
 
 def by_target(items: Iterable[Manifest]) -> dict[tuple[str | None, str, str], Manifest]:
-    """Objects as a `scaleTargetRef` names them."""
+    """Objects by the key of a `scaleTargetRef`."""
     return {reference(item): item for item in items}
 
 
 def scaled(scaler: Manifest) -> tuple[str | None, str, str]:
-    """Namespace, kind and name of what a ScaledObject scales; a Deployment unless it says otherwise (KEDA's
+    """Namespace, kind and name of a ScaledObject's target; the default kind is Deployment (KEDA's
     default)."""
     kind = at(scaler, "spec.scaleTargetRef.kind") or "Deployment"
     return named(scaler)[0], str(kind), str(at(scaler, "spec.scaleTargetRef.name"))

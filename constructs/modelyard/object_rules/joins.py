@@ -1,4 +1,4 @@
-"""What must find each other does: selectors their pods, and names the objects that they name."""
+"""Selectors match Pods, and references by name match existing objects."""
 
 from __future__ import annotations
 
@@ -83,7 +83,7 @@ def join_findings(items: list[Manifest]) -> Iterator[Finding]:
 
 
 def reference_findings(items: list[Manifest]) -> Iterator[Finding]:
-    """Names in pods and in what stands beside a server, of objects that nobody renders."""
+    """References in pods, and in objects of a server, to objects that are not rendered."""
 
     def names(kind: str) -> set[tuple[str | None, str]]:
         return {named(item) for item in items if item["kind"] == kind}
@@ -136,7 +136,7 @@ def _container_references(
         secret = at(source, "secretKeyRef.name") if isinstance(source, dict) else None
         if secret and (named(workload)[0], secret) not in secrets:
             yield broken(workload, f"reads secret {secret}, which nobody renders", "keep its ExternalSecret")
-    # What the kubelet cannot fill in reaches the engine as it is written; LeaderWorkerSet adds its own
+    # The kubelet leaves unknown variables as literal text for the engine; LeaderWorkerSet adds its own
     # variables.
     told = set(variables(container)) | {"LWS_LEADER_ADDRESS", "LWS_WORKER_INDEX", "LWS_GROUP_SIZE"}
     for word in map(str, container.get("args") or []):

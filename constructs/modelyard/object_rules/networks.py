@@ -1,5 +1,4 @@
-"""Who reaches a server and whom it reaches: a policy for each, closed by default, and no door to the
-outside."""
+"""Ingress and egress of servers: a NetworkPolicy for each, default-deny, and no exposure to the outside."""
 
 from __future__ import annotations
 
@@ -16,7 +15,7 @@ _MODEL_LABEL = "__meta_kubernetes_service_label_app_kubernetes_io_instance"
 
 
 def network_findings(items: list[Manifest]) -> Iterator[Finding]:
-    """Broken rules of policies, Services, namespaces and monitors."""
+    """Broken rules of NetworkPolicies, Services, namespaces and monitors."""
     policies = [item for item in items if item["kind"] == "NetworkPolicy"]
     servers = [item for item in items if runs_engine(item)]
     for policy in policies:
@@ -59,8 +58,7 @@ def _policy_findings(policy: Manifest) -> Iterator[Finding]:
 
 
 def _enforcement_findings(items: list[Manifest]) -> Iterator[Finding]:
-    """EKS Auto Mode enforces policies where the controller is switched on, and the class of a node says
-    so."""
+    """EKS Auto Mode enforces policies only if the controller is enabled and the NodeClass asks for it."""
     switches = [at(item, "data") or {} for item in items if named(item) == ("kube-system", "amazon-vpc-cni")]
     on = any(switch.get("enable-network-policy-controller") == "true" for switch in switches)
     for item in items:

@@ -1,4 +1,4 @@
-"""Pods find a pool that takes them, and pools keep what runs on them."""
+"""Every pod fits a pool, and pools do not disrupt what runs on them."""
 
 from __future__ import annotations
 
@@ -20,12 +20,12 @@ from modelyard.object_rules.pods import (
 )
 
 _CLASSES = ("EC2NodeClass", "NodeClass")  # of Karpenter, and of EKS Auto Mode
-_LONGEST_LIFE = 21 * 24  # hours of a node in EKS Auto Mode (EKS user guide, automode)
+_LONGEST_LIFE = 21 * 24  # maximum lifetime of a node in EKS Auto Mode in hours (EKS user guide, automode)
 _ACCELERATORS = ("nvidia.com/gpu", "aws.amazon.com/neuron")
 
 
 def node_findings(items: list[Manifest]) -> Iterator[Finding]:
-    """Broken rules between pods and NodePools, and of NodePools and EC2NodeClasses."""
+    """Broken rules of pods against NodePools, and of NodePools and node classes."""
     pools = {named(item)[1]: item for item in items if item["kind"] == "NodePool"}
     classes = {(item["kind"], named(item)[1]) for item in items if item["kind"] in _CLASSES}
     used, settled = set(), set()
@@ -103,13 +103,13 @@ def _pool_findings(pool: Manifest, classes: set[tuple[str, str]], *, accelerated
 
 
 def _hours(duration: object) -> float:
-    """Hours of a duration such as `480h`; without end for anything else."""
+    """Hours of a duration such as `480h`; infinite for any other value."""
     text = str(duration)
     return float(text[:-1]) if text.endswith("h") and text[:-1].isdigit() else inf
 
 
 def _class_findings(item: Manifest, *, settled: bool) -> Iterator[Finding]:
-    """`settled`: models run there that are not to be moved, so no new image may replace their nodes."""
+    """`settled`: its nodes run models that must not be moved, so no new AMI may replace the nodes."""
     spec = item["spec"]
     aliases = [str(term.get("alias", "")) for term in spec.get("amiSelectorTerms") or []]
     if settled and any(alias.endswith("@latest") for alias in aliases):

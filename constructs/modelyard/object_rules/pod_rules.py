@@ -1,4 +1,4 @@
-"""What holds of every pod: confined, offline, with resources; and of every server: probes, drain, and a
+"""Rules for every pod: confined, offline, with resources; and for every server: probes, drain, and
 rollout."""
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ _ROLLING = {
 
 
 def pod_findings(workload: Manifest) -> Iterator[Finding]:
-    """Pod Security Standard `restricted`, and the inequalities of probes and drain."""
+    """Pod Security Standard `restricted`, and the timing of probes and drain."""
     for template in pod_templates(workload):
         yield from _restriction_findings(workload, template["spec"])
         yield from _resource_findings(workload, template["spec"])
@@ -62,7 +62,8 @@ def _restriction_findings(workload: Manifest, spec: Manifest) -> Iterator[Findin
             and inner.get("capabilities", {}) == {"drop": ["ALL"]}
             and inner.get("readOnlyRootFilesystem") is True
             and not inner.get("privileged")
-            and not {"runAsNonRoot", "runAsUser", "seccompProfile"} & set(inner)  # the pod's hold for all
+            and not {"runAsNonRoot", "runAsUser", "seccompProfile"}
+            & set(inner)  # the pod's settings hold for all containers
         )
         if not restricted:
             yield broken(
@@ -91,8 +92,7 @@ def _serving_findings(workload: Manifest, template: Manifest) -> Iterator[Findin
 
 
 def _drain_findings(workload: Manifest, template: Manifest) -> Iterator[Finding]:
-    """Whether running requests get the time that they need, in the way in which the engine gives it to
-    them."""
+    """Running requests get enough time to finish, through the engine's own drain mechanism."""
     spec, server = template["spec"], template["spec"]["containers"][0]
     pause = server.get("lifecycle", {}).get("preStop", {}).get("sleep", {}).get("seconds", 0)
     flagged = next(
@@ -111,7 +111,7 @@ def _drain_findings(workload: Manifest, template: Manifest) -> Iterator[Finding]
 
 
 def _engine_findings(workload: Manifest, spec: Manifest) -> Iterator[Finding]:
-    """An engine is offline, has no token, and reads its weights without being able to change them."""
+    """An engine is offline, has no token, and mounts its weights read-only."""
     server = spec["containers"][0]
     told = variables(server)
     if told.get("HF_HUB_OFFLINE") != "1":
@@ -150,7 +150,7 @@ def _resource_findings(workload: Manifest, spec: Manifest) -> Iterator[Finding]:
                 yield broken(workload, f"requests and limits differ in {resource}", "keep them equal")
     for volume in spec.get("volumes") or []:
         scratch = volume.get("emptyDir")
-        huge = "HugePages" in str((scratch or {}).get("medium"))  # their number is a limit of its own
+        huge = "HugePages" in str((scratch or {}).get("medium"))  # huge pages have a limit of their own
         if scratch is not None and not huge and not scratch.get("sizeLimit"):
             yield broken(workload, f"volume {volume.get('name')} may fill the node", "keep its sizeLimit")
         elif why := unreadable((scratch or {}).get("sizeLimit")):

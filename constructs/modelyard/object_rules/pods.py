@@ -1,4 +1,4 @@
-"""What a rendered workload says: its pods, their containers, ports, flags, variables and volumes."""
+"""Accessors for a rendered workload: pods, containers, ports, flags, variables and volumes."""
 
 from __future__ import annotations
 
@@ -10,22 +10,21 @@ Manifest = dict[str, Any]
 WORKLOADS = ("Deployment", "LeaderWorkerSet", "Job", "CronJob", "StatefulSet", "DaemonSet")
 SERVING = ("Deployment", "LeaderWorkerSet")
 DRAIN = "modelyard.dev/drain"
-"""Annotation of a pod: how its running requests end (flag, signal or wait), and their seconds, as
-`wait:60`."""
+"""Annotation of a pod: its drain mode (flag, signal or wait) and seconds, such as `wait:60`."""
 
 AVAILABILITY = "modelyard.dev/availability"
-"""Annotation of a workload whose replicas may share a node: `single`, as its model file states."""
+"""Annotation of a workload whose replicas may share a node: `single`, as in its model file."""
 
 GROUP = "leaderworkerset.sigs.k8s.io/name"
-"""Label with the set's name that LeaderWorkerSet's controller puts on each of its pods."""
+"""Label with the LeaderWorkerSet's name, which its controller sets on each pod."""
 FIRST_OF_A_GROUP = {"leaderworkerset.sigs.k8s.io/worker-index": "0"}
-"""Label that it puts on the pods that answer requests, one a group."""
+"""Label that the controller sets on the pods that answer requests, one per group."""
 
 NAME, INSTANCE = "app.kubernetes.io/name", "app.kubernetes.io/instance"
 
 
 def at(item: Mapping[str, Any], path: str) -> Any:
-    """What stands at `path` such as `spec.selector`, or None."""
+    """The value at a `path` such as `spec.selector`, or None."""
     found: Any = item
     for part in path.split("."):
         found = found.get(part) if isinstance(found, dict) else None
@@ -38,7 +37,7 @@ def named(item: Mapping[str, Any]) -> tuple[str | None, str]:
 
 
 def pod_templates(item: Manifest) -> list[Manifest]:
-    """Templates of a workload's pods, that of the pods which answer requests first."""
+    """Pod templates of a workload, first the template of the pods that answer requests."""
     spec = item["spec"]
     if item["kind"] == "LeaderWorkerSet":
         group = spec["leaderWorkerTemplate"]
@@ -47,13 +46,13 @@ def pod_templates(item: Manifest) -> list[Manifest]:
 
 
 def selects(selector: Mapping[str, str], labels: Mapping[str, str]) -> bool:
-    """Whether a label selector, which must not be empty, matches `labels`."""
+    """Whether a non-empty label selector matches `labels`."""
     return bool(selector) and all(labels.get(key) == value for key, value in selector.items())
 
 
 def pod_labels(workload: Manifest) -> dict[str, str]:
-    """Labels of the pods that answer requests; LeaderWorkerSet's controller adds the set's name and their
-    place in a group."""
+    """Labels of the pods that answer requests, including those that LeaderWorkerSet's controller adds: the
+    set's name and the index in the group."""
     labels: dict[str, str] = pod_templates(workload)[0]["metadata"].get("labels") or {}
     if workload["kind"] == "LeaderWorkerSet":
         labels = {**labels, GROUP: workload["metadata"]["name"], **FIRST_OF_A_GROUP}
@@ -61,18 +60,18 @@ def pod_labels(workload: Manifest) -> dict[str, str]:
 
 
 def containers(spec: Manifest) -> list[Manifest]:
-    """Init containers, sidecars among them, and containers of a pod's `spec`."""
+    """Init containers (with sidecars) and containers of a pod's `spec`."""
     return [*(spec.get("initContainers") or []), *spec["containers"]]
 
 
 def ports(workload: Manifest) -> set[str | int]:
-    """Names and numbers of the ports of the pods that answer requests."""
+    """Names and numbers of the ports of pods that answer requests."""
     found = [p for c in containers(pod_templates(workload)[0]["spec"]) for p in c.get("ports") or []]
     return {port[key] for port in found for key in ("name", "containerPort") if key in port}
 
 
 def is_server(workload: Manifest) -> bool:
-    """Whether it runs an engine that answers requests for a model: no job, no router."""
+    """Whether it runs an engine that answers requests for a model: not a Job, not a router."""
     labels = at(workload, "metadata.labels") or {}
     return workload["kind"] in SERVING and labels.get(NAME) == "model-server"
 
@@ -84,7 +83,8 @@ def runs_engine(workload: Manifest) -> bool:
 
 
 def flags(container: Manifest) -> dict[str, str]:
-    """Flags of the command line without dashes; a switch is "", several values are joined by blanks."""
+    """Flags of the command line without dashes; a switch has the value "", several values are joined by
+    blanks."""
     found: dict[str, str] = {}
     name = ""
     for word in map(str, container.get("args") or []):
@@ -97,12 +97,12 @@ def flags(container: Manifest) -> dict[str, str]:
 
 
 def variables(container: Manifest) -> dict[str, Any]:
-    """Environment of a container: the value, or where it comes from."""
+    """Environment of a container: the value, or its source."""
     return {str(v.get("name")): v.get("value", v.get("valueFrom")) for v in container.get("env") or []}
 
 
 def mount_of(container: Manifest, path: str) -> Manifest | None:
-    """The volume mount under which `path` lies, the deepest one."""
+    """The deepest volume mount that contains `path`."""
     found = [
         m
         for m in container.get("volumeMounts") or []
@@ -112,12 +112,12 @@ def mount_of(container: Manifest, path: str) -> Manifest | None:
 
 
 def volume_of(spec: Manifest, mount: Manifest | None) -> Manifest | None:
-    """The volume that `mount` shows."""
+    """The volume of `mount`."""
     if mount is None:
         return None
     return next((v for v in spec.get("volumes") or [] if v.get("name") == mount.get("name")), None)
 
 
 def window(probe: Mapping[str, int]) -> int:
-    """Seconds of failures until a probe acts, with Kubernetes' own defaults."""
+    """Seconds of failures until a probe acts, with Kubernetes' defaults."""
     return int(probe.get("periodSeconds", 10) * probe.get("failureThreshold", 3))

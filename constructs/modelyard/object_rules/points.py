@@ -1,4 +1,4 @@
-"""The points of the checklist: what the server is given to compute with."""
+"""Points of the checklist: engine, memory and compute of the server."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ _INSTANCE_TYPE = "node.kubernetes.io/instance-type"
 
 
 def settings(subject: RenderedModel) -> dict[str, str]:
-    """Settings of the engine by vLLM's names of flags, from the command line and the files that it reads."""
+    """Settings of the engine under vLLM's flag names, from the command line and its config files."""
     repository = subject.named("ConfigMap", f"{subject.plan.name}-repository") or {}
     return subject.engine.given(subject.flags, at(repository, "data") or {})
 

@@ -1,4 +1,4 @@
-"""Kubernetes quantities: the one reader of amounts such as `50m` and `1.5Gi`."""
+"""Kubernetes quantities: the only parser of amounts such as `50m` and `1.5Gi`."""
 
 from __future__ import annotations
 
@@ -8,8 +8,8 @@ from typing import Final
 
 from modelyard.secret_values import shown
 
-# apimachinery, api/resource: a number with a binary unit, a decimal unit or an exponent. Two digits of
-# exponent are more than the 2^63 - 1 at which the API server cuts amounts off.
+# apimachinery, api/resource: a number with a binary unit, a decimal unit or an exponent. Two exponent digits
+# exceed 2^63 - 1, at which the API server caps amounts.
 _QUANTITY: Final = re.compile(
     r"(?P<number>[+-]?(?:[0-9]+\.?[0-9]*|\.[0-9]+))"
     r"(?:(?P<exponent>[eE][+-]?[0-9]{1,2})|(?P<unit>[KMGTPE]i|[numkMGTPE]))?"
@@ -22,15 +22,14 @@ _UNITS: Final = {
 
 
 class NotAQuantity(ValueError):
-    """Text that Kubernetes does not read as an amount."""
+    """Text that is not a Kubernetes quantity."""
 
 
 def quantity(amount: object) -> Decimal:
-    """What `amount` says in units of one, such as bytes, CPUs or devices; 0 where it is None, as nothing is
-    asked for.
+    """`amount` in base units, such as bytes, CPUs or devices; 0 for None.
 
     Raises:
-        NotAQuantity: it says no amount.
+        NotAQuantity: it is not a quantity.
     """
     if amount is None:
         return Decimal(0)
@@ -41,7 +40,7 @@ def quantity(amount: object) -> Decimal:
 
 
 def unreadable(amount: object) -> str:
-    """Why `quantity` does not read it; empty where it does."""
+    """Why `quantity` rejects it; empty if it does not."""
     try:
         quantity(amount)
     except NotAQuantity as error:

@@ -1,5 +1,4 @@
-"""Ways in lead somewhere: routes to Services and Gateways, and inference pools to replicas and their
-picker."""
+"""Routes match Services and Gateways, and inference pools match replicas and their picker."""
 
 from __future__ import annotations
 
@@ -11,7 +10,7 @@ from modelyard.object_rules.index import Labelled, by_target, synchronized_secre
 from modelyard.object_rules.pods import WORKLOADS, Manifest, at, named, ports
 
 _NETWORKS = "service.beta.kubernetes.io/load-balancer-source-ranges"
-_API = "/v1"  # of OpenAI's; metrics, adapters' loading and the like stay inside
+_API = "/v1"  # the OpenAI API; metrics, adapter loading and the like stay internal
 
 
 def route_findings(items: list[Manifest]) -> Iterator[Finding]:
@@ -82,7 +81,7 @@ def _gateway_findings(gateway: Manifest, secrets: set[tuple[str | None, str]]) -
 def _balancer_findings(
     gateway: Manifest, settings: set[tuple[str | None, str]], *, auto_mode: bool
 ) -> Iterator[Finding]:
-    """The load balancer's networks: an annotation, or in EKS Auto Mode a field of the Service."""
+    """Source ranges of the load balancer: an annotation, or in EKS Auto Mode a field of the Service."""
     infrastructure = at(gateway, "spec.infrastructure") or {}
     service = at(infrastructure, "parametersRef.name")
     if service and (named(gateway)[0], service) not in settings:

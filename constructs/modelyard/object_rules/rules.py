@@ -1,5 +1,5 @@
-"""Rules over rendered objects: what must join does, and what must hold of every pod holds, patches
-included."""
+"""Rules for rendered objects, after patches: references and selectors match, and every pod meets the
+standard."""
 
 from __future__ import annotations
 
@@ -49,7 +49,7 @@ def check_objects(objects: Iterable[Manifest]) -> list[Finding]:
     """Every broken rule among `objects`, which are all objects of one environment."""
     items = list(objects)
     if incomplete := [*_incomplete(items)]:
-        return incomplete  # the other rules read what is missing here
+        return incomplete  # the other rules read the missing fields
     findings = [
         *_duplicates(items),
         *_secret_findings(items),
@@ -64,7 +64,7 @@ def check_objects(objects: Iterable[Manifest]) -> list[Finding]:
     ]
     open_to_hosts = {i["metadata"]["name"] for i in items if i["kind"] == "Namespace" and _unrestricted(i)}
     for item in items:
-        # What reads devices or owns a disk has a namespace of its own, at another level; models never run
+        # Pods that read devices or own a disk have separate namespaces at another level; models never run
         # there.
         if item["kind"] in WORKLOADS and item["metadata"].get("namespace") not in open_to_hosts:
             findings += pod_findings(item)
@@ -115,7 +115,7 @@ def _secret_findings(items: list[Manifest]) -> Iterator[Finding]:
 
 
 def _written_out(item: Manifest) -> Iterator[str]:
-    """Environment variables of containers whose names say that their values are secrets."""
+    """Environment variables with literal values whose names suggest a secret."""
     for template in pod_templates(item) if item["kind"] in WORKLOADS else ():
         for container in containers(template["spec"]):
             for variable in container.get("env") or []:

@@ -1,4 +1,4 @@
-"""Autoscalers that neither flap nor take silence for rest."""
+"""Autoscalers do not flap, and do not treat missing metrics as no load."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from modelyard.object_rules.index import by_target, scaled
 from modelyard.object_rules.pods import SERVING, Manifest, at, pod_templates, window
 
 _WINDOW = "spec.advanced.horizontalPodAutoscalerConfig.behavior.scaleDown.stabilizationWindowSeconds"
-_WINDOW_MOST = 3600  # of the HorizontalPodAutoscaler API
+_WINDOW_MOST = 3600  # maximum of the HorizontalPodAutoscaler API
 
 
 def scaler_findings(items: list[Manifest]) -> Iterator[Finding]:

@@ -1,4 +1,4 @@
-"""The points of the checklist: how the model is watched, scaled, fed, stopped and reached."""
+"""Points of the checklist: monitoring, scaling, weights, shutdown and access."""
 
 from __future__ import annotations
 

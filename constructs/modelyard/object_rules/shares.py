@@ -1,4 +1,4 @@
-"""Shares of teams: a ResourceQuota counts what has the PriorityClasses that it names, and nothing else."""
+"""Team quotas: a ResourceQuota counts only pods with the PriorityClasses that it names."""
 
 from __future__ import annotations
 
@@ -11,8 +11,7 @@ from modelyard.object_rules.pods import Manifest, at, named, pod_templates, runs
 
 
 def share_findings(items: list[Manifest]) -> Iterator[Finding]:
-    """Pods that a team's quota in their namespace does not count, and classes of a team that no quota
-    counts."""
+    """Pods that the team's quota in their namespace does not count, and team classes that no quota counts."""
     counted: dict[tuple[str | None, str], set[str]] = {}
     for item in items:
         team = (at(item, "metadata.labels") or {}).get(TEAM_LABEL)

@@ -1,4 +1,4 @@
-"""What the API server refuses for its size or spelling: schemas know neither."""
+"""Objects that the API server rejects for size or spelling, which schemas do not check."""
 
 from __future__ import annotations
 
@@ -12,13 +12,13 @@ from modelyard.object_rules.pods import Manifest
 from modelyard.spec.labels import is_label_value, is_qualified_name
 
 ANNOTATIONS_BYTES: Final = 256 << 10
-"""All keys and values together (apimachinery, TotalAnnotationSizeLimitB)."""
+"""Keys and values together (apimachinery, TotalAnnotationSizeLimitB)."""
 DATA_BYTES: Final = 1 << 20
-"""Of a ConfigMap (Kubernetes, MaxSecretSize, which holds for both kinds)."""
+"""Maximum of a ConfigMap (Kubernetes, MaxSecretSize, which applies to both kinds)."""
 
 
 def size_findings(items: Iterable[Manifest]) -> Iterator[Finding]:
-    """Objects that are too large, and labels and annotations that are none."""
+    """Objects that are too large, and invalid labels and annotations."""
     for item in items:
         for metadata in _metadata(item):
             yield from _metadata_findings(item, metadata)
@@ -48,7 +48,7 @@ def _metadata_findings(item: Manifest, metadata: dict[str, Any]) -> Iterator[Fin
 
 
 def _metadata(value: Any) -> Iterator[dict[str, Any]]:
-    """The object's own, and those of the pods in it."""
+    """The object's own metadata, and that of its pod templates."""
     waiting = [value]
     while waiting:
         found = waiting.pop()

@@ -1,5 +1,5 @@
-"""One model as the checklist sees it: its plan beside what is rendered of it, and the answers that a point
-can give."""
+"""One model as the checklist sees it: its plan, its rendered objects, and the possible verdicts of a
+point."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ class Result(StrEnum):
 
 @dataclass(frozen=True)
 class RenderedModel:
-    """One model's plan, beside all objects of its environment and the workload among them that runs it."""
+    """One model's plan, all objects of its environment, and the workload that runs it."""
 
     plan: ModelPlan
     environment: Environment
@@ -31,7 +31,7 @@ class RenderedModel:
 
     @cached_property
     def pods(self) -> list[Manifest]:
-        """Pod specs of one replica, that of the pod which answers first; as many as the replica has pods."""
+        """Pod specs of one replica, one per pod, first the pod that answers requests."""
         first, *others = [template["spec"] for template in pod_templates(self.workload)]
         if not others:
             return [first]
@@ -72,13 +72,13 @@ class RenderedModel:
         ]
 
     def named(self, kind: str, name: str) -> Manifest | None:
-        """The object called `name`, wherever it is."""
+        """The object called `name`, in any namespace."""
         return next((item for item in self.of(kind, elsewhere=True) if named(item)[1] == name), None)
 
 
 @dataclass(frozen=True)
 class Reading:
-    """What a point's reading of the objects comes to."""
+    """The result of a point's check of the objects."""
 
     result: Result
     reason: str

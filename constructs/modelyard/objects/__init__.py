@@ -1,1 +1,1 @@
-"""Kubernetes objects as plain data, made of a plan: `composition` says which, `rendering` writes them."""
+"""Kubernetes objects as plain data, made from a plan: `composition` selects them, `rendering` writes them."""

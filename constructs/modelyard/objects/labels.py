@@ -1,4 +1,4 @@
-"""Labels: the recommended Kubernetes ones, and which of them may select."""
+"""Labels: the recommended Kubernetes labels, and the subset that selectors use."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from modelyard.planning import ModelPlan
 PART_OF = "modelyard"
 _VENDOR = "modelyard.dev"
 ROLE = "llm-d.ai/role"
-"""Label by which the endpoint picker tells prefill and decode replicas apart."""
+"""Label by which the endpoint picker distinguishes prefill and decode replicas."""
 
 
 def selector_labels(model: str) -> dict[str, str]:
@@ -18,20 +18,19 @@ def selector_labels(model: str) -> dict[str, str]:
 
 
 def server_labels(plan: ModelPlan) -> dict[str, str]:
-    """Labels that select the pods of a server; whether workers of a group are among them is up to what runs
-    it."""
+    """Labels that select the pods of a server; the runner decides whether they include a group's workers."""
     label = plan.runner.label
     return {label: plan.name} if label else selector_labels(plan.name)
 
 
 def answering_labels(plan: ModelPlan) -> dict[str, str]:
-    """Labels that select the pods of a server that answer requests: of a group the first one."""
+    """Labels that select the server pods that answer requests: in a group, the leader."""
     first = FIRST_OF_A_GROUP if plan.runner.label and plan.serving.nodes > 1 else {}
     return {**server_labels(plan), **first}
 
 
 def pool_labels(model: str) -> dict[str, str]:
-    """Labels that prefill and decode replicas of a model have in common."""
+    """Labels shared by the prefill and decode replicas of a model."""
     return {MODEL_LABEL: model, f"{_VENDOR}/pool-member": "true"}
 
 
@@ -58,8 +57,8 @@ def model_labels(plan: ModelPlan, environment: str, *, component: str = "server"
 
 
 def cost_labels(plan: ModelPlan, environment: str) -> dict[str, str]:
-    """Labels of a model's pods by which OpenCost and Kubecost group costs unless they are told otherwise
-    (Kubecost, default label mapping: environment, product, team, department)."""
+    """Pod labels by which OpenCost and Kubecost group costs by default (Kubecost's label mapping:
+    environment, product, team, department)."""
     owner = plan.model.owner
     labels = {"env": environment, "app": plan.name}
     if owner:
@@ -70,7 +69,7 @@ def cost_labels(plan: ModelPlan, environment: str) -> dict[str, str]:
 
 
 def platform_labels(component: str) -> dict[str, str]:
-    """Labels of what all models share."""
+    """Labels of objects that all models share."""
     return {
         "app.kubernetes.io/component": component,
         "app.kubernetes.io/part-of": PART_OF,
@@ -79,7 +78,7 @@ def platform_labels(component: str) -> dict[str, str]:
 
 
 def model_annotations(plan: ModelPlan) -> dict[str, str]:
-    """What does not fit into labels: the whole id, the revision, a contact."""
+    """Values that do not fit into labels: the full model id, the revision, a contact."""
     annotations = {
         f"{_VENDOR}/model-uri": plan.model.model.uri,
         f"{_VENDOR}/model-revision": plan.model.model.revision,

@@ -18,9 +18,9 @@ def manifest(
     annotations: Mapping[str, str] | None = None,
     **body: Any,
 ) -> Manifest:
-    """An object; `body` holds its further top-level fields, such as `spec`, with Kubernetes' own names.
+    """An object; `body` holds the other top-level fields, such as `spec`, under Kubernetes' names.
 
-    Names are explicit: other objects, and people, refer to them.
+    Names are explicit, because other objects and people refer to them.
     """
     metadata = {
         "name": name,

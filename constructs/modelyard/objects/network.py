@@ -1,4 +1,4 @@
-"""Who reaches a model server, and whom it reaches: nobody, since its weights are there."""
+"""Ingress and egress of a model server. It needs no egress to the internet: its weights are in the cache."""
 
 from __future__ import annotations
 
@@ -12,15 +12,14 @@ from modelyard.planning import OURS, ModelPlan, Runner
 from modelyard.spec import Environment
 
 ENDPOINT_CHECK = "endpoint-check"
-"""Component label of the jobs that ask a model."""
+"""Component label of the Jobs that call a model."""
 
-# The label that Kubernetes itself puts on every namespace.
+# The label that Kubernetes puts on every namespace.
 _NAMESPACE_NAME = "kubernetes.io/metadata.name"
-# Where EKS Pod Identity hands out credentials (EKS user guide, pod-id-agent-setup).
+# The link-local address of EKS Pod Identity (EKS user guide, pod-id-agent-setup).
 _POD_IDENTITY = "169.254.170.23/32"
-# The tenth address of the two ranges of which EKS takes the Services' (EKS API,
-# KubernetesNetworkConfigRequest): in Auto Mode there is no pod that a policy could name (EKS user guide,
-# auto-networking; aws/containers-roadmap#2552).
+# The tenth address of EKS' two default Service ranges (EKS API, KubernetesNetworkConfigRequest). In Auto Mode
+# DNS has no pods that a policy could select (EKS user guide, auto-networking; aws/containers-roadmap#2552).
 _DNS_ADDRESSES = ("10.100.0.10/32", "172.20.0.10/32")
 
 GATEWAYS = "model-gateways"
@@ -30,13 +29,13 @@ LITELLM = {"app.kubernetes.io/name": "litellm", "app.kubernetes.io/instance": "l
 
 
 def server_policy(plan: ModelPlan, environment: Environment) -> dict[str, Any]:
-    """`spec` of the server's NetworkPolicy: callers and Prometheus in, name resolution out; and whatever pods
-    of one replica, or of the two halves of a disaggregated model, have to say to each other."""
+    """`spec` of the server's NetworkPolicy: ingress from callers and Prometheus, egress to DNS; and any
+    traffic among the pods of one replica, or between prefill and decode."""
     namespace = environment.namespace
     callers = callers_of(plan, environment)
     if plan.role != "both":
         monitoring = _monitoring(environment)
-        # Our router calls, and hands out what the picker reads of the replicas.
+        # The router calls the servers, and serves the metrics that the picker reads from them.
         others = [pods_of(namespace, router_labels(plan))] if plan.runner.routed else callers
         callers = [*monitoring, *(peer for peer in others if peer not in monitoring)]
     together = _together(plan, namespace)
@@ -63,7 +62,7 @@ def _all_pods(plan: ModelPlan) -> dict[str, str]:
 
 
 def _together(plan: ModelPlan, namespace: str) -> list[dict[str, Any]]:
-    """Pods that exchange activations or KV blocks, on ports that they agree on at run time."""
+    """Traffic among pods that exchange activations or KV blocks, on ports chosen at run time."""
     peers = []
     if plan.serving.nodes > 1:
         peers.append(pods_of(namespace, _all_pods(plan)))
@@ -87,7 +86,7 @@ def router_policy(plan: ModelPlan, environment: Environment) -> dict[str, Any]:
         "egress": [
             name_resolution(environment),
             {"to": [replicas], "ports": [{"port": PORT_NAME, "protocol": "TCP"}]},
-            # The API server, whose address a policy cannot name, tells of pods that come and go.
+            # Pods are watched at the API server, whose address a policy cannot select.
             {"ports": [{"port": 443, "protocol": "TCP"}]},
         ],
     }
@@ -99,12 +98,12 @@ def router_labels(plan: ModelPlan) -> dict[str, str]:
 
 
 def callers_of(plan: ModelPlan, environment: Environment) -> list[dict[str, Any]]:
-    """Pods that the model file lets in, and Prometheus."""
+    """Pods that the model file allows, and Prometheus."""
     clients = [pods_of(client.namespace, client.pod_labels) for client in plan.model.access.allow_from]
     own = clients or [pods_of(environment.namespace, {})]
     ways_in = [] if plan.model.access.exposure == "cluster" else [gateway_pods(plan.model.access.exposure)]
     proxy = [pods_of(environment.namespace, LITELLM)] if environment.litellm and clients else []
-    asking = environment.checks.enabled and clients  # the whole namespace may ask otherwise
+    asking = environment.checks.enabled and clients  # without clients, the whole namespace is allowed anyway
     checks = [pods_of(environment.namespace, check_labels(plan.model.name))] if asking else []
     return [*own, *proxy, *checks, *ways_in, *_monitoring(environment)]
 
@@ -115,8 +114,8 @@ def _monitoring(environment: Environment) -> list[dict[str, Any]]:
 
 
 def _collector(endpoint: str) -> dict[str, Any]:
-    """An egress rule to `http://SERVICE.NAMESPACE:PORT`; a policy sees the pod's port, which is the Service's
-    for OTLP."""
+    """An egress rule to `http://SERVICE.NAMESPACE:PORT`. A policy matches the pod's port, which for OTLP is
+    the Service's."""
     address = urlsplit(endpoint)
     namespace = (address.hostname or "").split(".")[1]
     return {"to": [pods_of(namespace, {})], "ports": [{"port": address.port, "protocol": "TCP"}]}
@@ -128,13 +127,13 @@ def gateway_pods(name: str) -> dict[str, Any]:
 
 
 def check_labels(model: str) -> dict[str, str]:
-    """Labels that select the jobs which ask `model`."""
+    """Labels that select the Jobs that call `model`."""
     return {"app.kubernetes.io/component": ENDPOINT_CHECK, "app.kubernetes.io/instance": model}
 
 
 def check_egress(environment: Environment, runner: Runner = OURS) -> list[dict[str, Any]]:
-    """Egress of those jobs: names, the package index, which has no fixed address, and the models beside them;
-    where they report, also S3, which has no fixed address either, and the credentials for it."""
+    """Egress of the check Jobs: DNS, the package index (no fixed address), and the models in the namespace;
+    with reports also S3 (no fixed address) and its credentials."""
     return [
         name_resolution(environment),
         {"ports": [{"port": 443, "protocol": "TCP"}]},
@@ -144,12 +143,12 @@ def check_egress(environment: Environment, runner: Runner = OURS) -> list[dict[s
 
 
 def _credentials() -> dict[str, Any]:
-    """An egress rule to the agent of EKS Pod Identity."""
+    """An egress rule to the EKS Pod Identity agent."""
     return {"to": [{"ipBlock": {"cidr": _POD_IDENTITY}}], "ports": [{"port": 80, "protocol": "TCP"}]}
 
 
 def to_models(runner: Runner = OURS) -> dict[str, Any]:
-    """An egress rule to whatever answers for a model in the same namespace, where `runner` starts the
+    """An egress rule to every pod that answers for a model in the same namespace; `runner` starts the
     servers."""
     answering: dict[str, Any] = (
         {"key": runner.label, "operator": "Exists"}
@@ -163,8 +162,8 @@ def to_models(runner: Runner = OURS) -> dict[str, Any]:
 
 
 def name_resolution(environment: Environment) -> dict[str, Any]:
-    """An egress rule to the cluster's DNS: its pods, or where EKS Auto Mode runs it on the nodes, the
-    Service's address."""
+    """An egress rule to the cluster's DNS: its pods, or the Service's address if EKS Auto Mode runs DNS on
+    the nodes."""
     peers = (
         [{"ipBlock": {"cidr": address}} for address in _DNS_ADDRESSES]
         if environment.cluster.auto_mode
@@ -174,7 +173,7 @@ def name_resolution(environment: Environment) -> dict[str, Any]:
 
 
 def pods_of(namespace: str, labels: dict[str, str]) -> dict[str, Any]:
-    """A peer of a NetworkPolicy: pods of `namespace`, all of them without `labels`."""
+    """A NetworkPolicy peer: pods of `namespace` with `labels`; without labels, all of them."""
     peer: dict[str, Any] = {"namespaceSelector": {"matchLabels": {_NAMESPACE_NAME: namespace}}}
     if labels:
         peer["podSelector"] = {"matchLabels": labels}

@@ -1,4 +1,4 @@
-"""RFC 7386 merge patches over rendered objects: a last resort, judged by the same rules afterwards."""
+"""RFC 7386 merge patches over rendered objects: a last resort, checked by the same rules."""
 
 from __future__ import annotations
 

@@ -1,1 +1,1 @@
-"""An AWS account: what it has and lacks for an environment, the values of its secrets, and its prices."""
+"""An AWS account: prerequisites of an environment, the values of its secrets, and its prices."""

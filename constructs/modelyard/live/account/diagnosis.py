@@ -1,4 +1,4 @@
-"""What a check of an account says."""
+"""Results of account checks."""
 
 from __future__ import annotations
 
@@ -21,14 +21,14 @@ class Health(StrEnum):
 
 @dataclass(frozen=True)
 class Diagnosis:
-    """One thing in the account, judged. `fix` is the command or the lines of YAML that mend it."""
+    """One checked item of the account. `fix` is the command or the YAML that fixes it."""
 
     subject: str
     health: Health
     reason: str
     fix: str = ""
     check: str = ""
-    """Name of the check; filled in by the one who runs it."""
+    """Name of the check; set by the runner."""
 
 
 def ok(subject: str, reason: str) -> Diagnosis:
@@ -45,21 +45,22 @@ def unknown(subject: str, reason: str) -> Diagnosis:
 
 @dataclass(frozen=True)
 class Case:
-    """What the account is held against."""
+    """The environment and plan that the account is checked against."""
 
     environment: Environment
     plan: Plan
     now: datetime
     env: str
-    """What commands call the environment: its file's name, which `name` in the file may differ from."""
+    """The environment's name on the command line: its file's name, which may differ from `name` in the
+    file."""
     file: str
-    """The environment's file, for fixes that change it."""
+    """The environment's file, for fixes that edit it."""
 
 
 @dataclass(frozen=True)
 class AccountCheck:
-    """A check by name. It may ask for `operations` and nothing else: the policy for `modelyard doctor` is
-    made of them."""
+    """A check by name. It may call only its `operations`: the IAM policy for `modelyard doctor` is built from
+    them."""
 
     name: str
     operations: tuple[Operation, ...]
@@ -67,7 +68,7 @@ class AccountCheck:
 
 
 def one_by_one(subjects: Iterable[str], judge: Callable[[str], Diagnosis]) -> Iterator[Diagnosis]:
-    """Judge each of `subjects`, also after one that the account gave no answer about."""
+    """Judge each of `subjects`; an unanswered call for one does not stop the rest."""
     for subject in subjects:
         try:
             yield judge(subject)
@@ -78,5 +79,5 @@ def one_by_one(subjects: Iterable[str], judge: Callable[[str], Diagnosis]) -> It
 
 
 def days_between(now: datetime, end: datetime) -> int:
-    """Whole days that are left; below zero when `end` is over."""
+    """Whole days left until `end`; negative if it has passed."""
     return (end - now).days

@@ -1,5 +1,4 @@
-"""The Kubernetes version, the cluster where there is one, its add-ons, and the addresses that are left for
-pods."""
+"""The Kubernetes version, the cluster if it exists, its add-ons, and free IP addresses for pods."""
 
 from __future__ import annotations
 
@@ -44,7 +43,7 @@ def _judge_version(ask: Ask, case: Case) -> Iterator[Diagnosis]:
     wanted = case.environment.cluster.version
     rows = ask(_VERSIONS)["clusterVersions"]
     known = {row["clusterVersion"]: row for row in rows}
-    # EKS may be ahead: an environment file may say what this release of Modelyard knows.
+    # EKS may be newer: an environment file only accepts versions known to this release of Modelyard.
     standard = sorted(
         (v for v in _KNOWN if v in known and _support(known[v]) == _STANDARD), key=Version, reverse=True
     )
@@ -68,7 +67,7 @@ def _judge_version(ask: Ask, case: Case) -> Iterator[Diagnosis]:
 
 
 def _support(row: dict[str, Any]) -> str:
-    """EKS has two fields for it: `versionStatus` replaces `status`, which regions may still send alone."""
+    """EKS has two fields: `versionStatus` replaces `status`, which some regions may still return alone."""
     return str(row.get("versionStatus") or row.get("status", "unknown")).upper().replace("-", "_")
 
 
@@ -118,7 +117,7 @@ def _judge_addons(ask: Ask, case: Case) -> Iterator[Diagnosis]:
         installed = addon_names(ask, name)
     except Refusal as refused:
         if refused.code == ABSENT:
-            return  # without a cluster there are none, which check `cluster` says
+            return  # without a cluster there are no add-ons; check `cluster` reports that
         raise
     yield from one_by_one(installed, lambda addon: _addon(ask, case, addon))
 
@@ -157,7 +156,7 @@ def _addon(ask: Ask, case: Case, name: str) -> Diagnosis:
 
 
 def _judge_versions(ask: Ask, case: Case) -> Iterator[Diagnosis]:
-    """Whether EKS has the versions that a deploy installs: it withdraws old builds."""
+    """Whether EKS still offers the versions that a deploy installs: it withdraws old builds."""
     cluster = case.environment.cluster
     offered = {
         addon["addonName"]: [version["addonVersion"] for version in addon["addonVersions"]]

@@ -1,4 +1,4 @@
-"""Where EC2 offers what the pools want: zones of instance types, and the chance of spot capacity."""
+"""EC2 offerings for the pools: zones of instance types, and spot placement scores."""
 
 from __future__ import annotations
 
@@ -13,8 +13,8 @@ from modelyard.planning.placement import launchable
 _OFFERINGS = Operation("ec2", "DescribeInstanceTypeOfferings")
 _SCORES = Operation("ec2", "GetSpotPlacementScores")
 _ZONES = Operation("ec2", "DescribeAvailabilityZones")
-# EKS nodes of an environment live in zones such as us-east-2a; Local Zones, us-west-2-lax-1a, are listed as
-# well.
+# EKS nodes of an environment run in zones such as us-east-2a; Local Zones such as us-west-2-lax-1a are listed
+# too.
 _ZONE = re.compile(r"[a-z]{2}(-[a-z]+)+-\d[a-z]")
 
 
@@ -41,8 +41,8 @@ def _judge_offerings(ask: Ask, case: Case) -> Iterator[Diagnosis]:
 
 
 def _zone(case: Case, pool: str, types: list[str], zone: str, offered: dict[str, set[str]]) -> Diagnosis:
-    """A pool in one zone. Karpenter takes any type that admits the pod, so each model needs one of its
-    own."""
+    """A pool in one zone. Karpenter picks any type that fits the pod, so each model needs at least one type
+    offered there."""
     environment = case.environment
     there = offered.get(zone, set())
     subject = f"{pool} in {zone}"

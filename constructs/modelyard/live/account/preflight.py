@@ -1,4 +1,4 @@
-"""Everything about an account that a deploy relies on, checked without changing anything."""
+"""Everything in an account that a deploy depends on, checked read-only."""
 
 from __future__ import annotations
 
@@ -56,11 +56,11 @@ CHECKS = (
     BOOTSTRAP,
     CACHE,
 )
-"""In this order. Without credentials of the right account the others would judge another account, or none."""
+"""In this order. Without valid credentials, the other checks would query another account, or none."""
 
 
 def examine(account: Account, case: Case) -> tuple[Diagnosis, ...]:
-    """Run every check, also after one that found a problem or was given no answer."""
+    """Run every check, even after one that found a problem or got no answer."""
     first = _run(CREDENTIALS, account, case)
     if any(result.health is Health.PROBLEM for result in first):
         rest = [
@@ -86,7 +86,7 @@ def _run(check: AccountCheck, account: Account, case: Case) -> list[Diagnosis]:
 
 
 def _limited(account: Account, check: AccountCheck) -> Ask:
-    """The account, for questions that the check has declared: what is not in the policy is not asked."""
+    """The account, restricted to the operations that the check declares, as the policy allows no others."""
 
     def ask(operation: Operation, **parameters: Any) -> dict[str, Any]:
         if operation not in check.operations:

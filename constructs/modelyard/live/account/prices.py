@@ -1,5 +1,4 @@
-"""What AWS asks today for the instance types of the catalogue: on demand from the price list, spot from the
-market."""
+"""Current AWS prices of the catalogue's instance types: on demand from the price list, and spot."""
 
 from __future__ import annotations
 
@@ -23,23 +22,22 @@ _LIKE_KARPENTERS_NODES = {
     "tenancy": "Shared",
     "capacitystatus": "Used",
 }
-"""The price list has a product for each operating system, licence, tenancy and reservation of the same
-type."""
+"""The price list has a product per operating system, licence, tenancy and reservation of a type."""
 
 
 class NoPrices(Exception):
-    """AWS gave no prices to write; the text says why."""
+    """AWS returned no usable prices; the text says why."""
 
 
 def ask_prices(
     account: Account, now: datetime, told: Callable[[str], None] = lambda name: None
 ) -> tuple[RegionPrices, str]:
-    """Prices of the account's region, and why spot is not among them; empty where it is.
+    """Prices of the account's region, and the reason if spot prices are missing, else empty.
 
     `told` is called before each instance type.
 
     Raises:
-        NoPrices: the price list was not read, or has none of the types.
+        NoPrices: the price list could not be read, or has none of the types.
     """
     region = account.region
     types = [t.name for t in instance_types().values() if region in t.offered_regions]
@@ -69,7 +67,7 @@ def ask_prices(
 
 
 def _on_demand(account: Account, name: str) -> float | None:
-    """The price of the type; None where AWS publishes none, or more than one."""
+    """The on-demand price of the type; None if AWS publishes none, or more than one."""
     filters = {**_LIKE_KARPENTERS_NODES, "instanceType": name, "regionCode": account.region}
     answer = account.ask(
         PRODUCTS,
@@ -84,7 +82,8 @@ def _on_demand(account: Account, name: str) -> float | None:
 
 
 def _offers(product: dict[str, Any]) -> set[float]:
-    """Hourly on-demand prices of one product. Capacity Blocks are products as well, of another market."""
+    """Hourly on-demand prices of one product. Capacity Blocks are products too, with a different market
+    option."""
     market = product.get("product", {}).get("attributes", {}).get("marketoption", "OnDemand")
     if market != "OnDemand":
         return set()
@@ -99,7 +98,7 @@ def _offers(product: dict[str, Any]) -> set[float]:
 
 
 def _spot(account: Account, types: list[str], now: datetime) -> dict[str, dict[str, float]]:
-    """By type and zone: a history that starts now holds the prices that are valid now."""
+    """By type and zone: a spot history that starts now returns the current prices."""
     answer = account.ask(SPOT_PRICES, InstanceTypes=types, ProductDescriptions=["Linux/UNIX"], StartTime=now)
     latest: dict[tuple[str, str], tuple[datetime, float]] = {}
     for row in answer["SpotPriceHistory"]:

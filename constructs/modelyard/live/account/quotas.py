@@ -1,4 +1,4 @@
-"""Service quotas of EC2 against the plan's bill and against what the environment file says of them."""
+"""EC2 service quotas against the plan's usage and the quotas stated in the environment file."""
 
 from __future__ import annotations
 
@@ -52,7 +52,7 @@ def _quota(ask: Ask, case: Case, code: str, need: QuotaNeed | None) -> Diagnosis
 
 
 def _applied(ask: Ask, code: str) -> tuple[str, int]:
-    """Name and value. A quota that was never changed has no value of the account's own in some regions."""
+    """Name and value. In some regions an unchanged quota has no account-specific value."""
     try:
         quota = ask(_QUOTA, ServiceCode="ec2", QuotaCode=code)["Quota"]
     except Refusal as refused:
@@ -63,7 +63,7 @@ def _applied(ask: Ask, code: str) -> tuple[str, int]:
 
 
 def _pending(ask: Ask, code: str) -> str:
-    """What was asked for already: a second request is refused while one is open."""
+    """An open increase request: AWS rejects a second one meanwhile."""
     try:
         history = ask(_REQUESTS, ServiceCode="ec2", QuotaCode=code)["RequestedQuotas"]
     except Unanswered as why:

@@ -1,5 +1,4 @@
-"""Capacity reservations and Capacity Blocks of the pools: active, of the right type, in the right zone, long
-enough."""
+"""Capacity reservations and Capacity Blocks of the pools: active, right type, right zone, long enough."""
 
 from __future__ import annotations
 
@@ -36,7 +35,7 @@ def _judge(ask: Ask, case: Case) -> Iterator[Diagnosis]:
 
 
 def _reservation(ask: Ask, case: Case, pool: str, found: dict[str, dict[str, Any]], name: str) -> Diagnosis:
-    """One reservation; what AWS says of it goes into `found`."""
+    """One reservation; AWS' description of it goes into `found`."""
     environment = case.environment
     settings = environment.pools[pool]
     types = [instance.name for instance in candidates(settings.accelerator, settings.instance_types)]
@@ -46,7 +45,7 @@ def _reservation(ask: Ask, case: Case, pool: str, found: dict[str, dict[str, Any
         f"--filters Name=instance-type,Values={','.join(types)} Name=state,Values=active,scheduled"
     )
     mend = f"put the id of one that is active under pools.{pool}.reservations in {case.file}; these there are: {listing}"
-    # By id and one at a time: of several, one unknown id refuses the answer for all.
+    # One id per call: a single unknown id fails the whole call.
     try:
         answer = ask(_RESERVATIONS, CapacityReservationIds=[name])
     except Refusal as refused:
@@ -103,8 +102,8 @@ def _reservation(ask: Ask, case: Case, pool: str, found: dict[str, dict[str, Any
 
 
 def _block_quota(case: Case, instance: str) -> str:
-    """Ids do not tell blocks from other reservations, so the plan counts blocks where the file states their
-    quota."""
+    """Ids do not distinguish blocks from other reservations, so the plan counts blocks if the file states
+    their quota."""
     quota = yaml_table("capacity_blocks.yaml")["quotas"].get(instance.partition(".")[0])
     if quota is None or quota["code"] in case.environment.quotas:
         return ""
@@ -114,7 +113,7 @@ def _block_quota(case: Case, instance: str) -> str:
 
 
 def _enough(case: Case, pool: str, found: list[dict[str, Any]]) -> Iterator[Diagnosis]:
-    """Nothing else feeds the pool, so the reservations must hold the nodes of its fewest replicas."""
+    """The pool launches only from reservations, so they must hold the nodes of its minimum replicas."""
     for cost in case.plan.pools:
         active = [
             row for row in found if row["State"] == "active" and row["InstanceType"] == cost.instance_type

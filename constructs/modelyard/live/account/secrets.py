@@ -1,7 +1,7 @@
-"""Secrets by logical name: whether they are there and hold a value, and a way to put one in.
+"""Secrets by logical name: whether they exist and hold a value, and a way to set it.
 
 A value goes from standard input, a prompt or a file straight into Secrets Manager. It is never read back, and
-stands in no message, no exception and no log.
+appears in no message, exception or log.
 """
 
 from __future__ import annotations
@@ -26,13 +26,13 @@ _CREATE = Operation("secretsmanager", "CreateSecret")
 
 CERTIFICATE_KEYS = ("tls.crt", "tls.key")
 MOST_BYTES = 65536
-"""What Secrets Manager takes: SecretString of PutSecretValue, AWS Secrets Manager API reference."""
+"""Limit of Secrets Manager: SecretString of PutSecretValue, AWS Secrets Manager API reference."""
 
 SecretKind = Literal["key", "master key", "certificate", "token"]
 
 
 class WrongValue(Exception):
-    """The value cannot be right. The text says why and never quotes it."""
+    """The value is invalid. The text says why and never quotes it."""
 
 
 @dataclass(frozen=True)
@@ -41,16 +41,16 @@ class StoredSecret:
 
     name: str
     current: str | None
-    """Version that the cluster reads; None where nobody has put a value in."""
+    """Version that the cluster reads; None if no value was ever set."""
     key: str
-    """KMS key that encrypts it: its id or alias, or the AWS managed one."""
+    """KMS key that encrypts it: its id or alias, or the AWS-managed key."""
     changed: datetime | None
     rotation: bool
     deleted: datetime | None
 
 
 def stored_secret(ask: Ask, name: str) -> StoredSecret | None:
-    """The secret called `name` in Secrets Manager; None where there is none."""
+    """The secret called `name` in Secrets Manager; None if it does not exist."""
     try:
         found = ask(_DESCRIBE, SecretId=name)
     except Refusal as refused:
@@ -69,8 +69,8 @@ def stored_secret(ask: Ask, name: str) -> StoredSecret | None:
 
 
 def judged(environment: Environment, env: str, logical: str, found: StoredSecret | None) -> Diagnosis:
-    """Whether the cluster can read the secret that `logical` stands for; `env` is what commands call the
-    environment."""
+    """Whether the cluster can read the secret behind `logical`; `env` is the environment's name on the
+    command line."""
     name = environment.secrets[logical]
     command = f"modelyard secrets set {logical} --env {env}"
     if found is None:
@@ -108,15 +108,15 @@ SECRETS = AccountCheck("secrets", (_DESCRIBE,), _judge)
 
 
 def rotatable(logical: str, environment: Environment, catalogue: Catalogue) -> bool:
-    """Whether a random value may replace the secret's: under every logical name that stands for it."""
+    """Whether a random value may replace the secret: under every logical name that refers to it."""
     target = environment.secrets[logical]
     same = [name for name, secret in environment.secrets.items() if secret == target]
     return all(kind_of(name, environment, catalogue) in ("key", "master key") for name in same)
 
 
 def kind_of(logical: str, environment: Environment, catalogue: Catalogue) -> SecretKind:
-    """What the value is for. Only keys that clients send are made by us; everything else is somebody
-    else's."""
+    """What the value is for. Modelyard generates only keys that clients send; all other values come from
+    third parties."""
     gateways = (environment.gateways.internal, environment.gateways.public)
     if any(gateway and gateway.certificate == logical for gateway in gateways):
         return "certificate"
@@ -128,7 +128,7 @@ def kind_of(logical: str, environment: Environment, catalogue: Catalogue) -> Sec
 
 
 def models_with_key(logical: str, environment: Environment, catalogue: Catalogue) -> tuple[str, ...]:
-    """Models whose clients must send the value, with the environment's overrides."""
+    """Models whose clients must send the value, after the environment's overrides."""
     found = []
     for name, model in catalogue.models.items():
         override = environment.overrides.get(name)
@@ -139,10 +139,10 @@ def models_with_key(logical: str, environment: Environment, catalogue: Catalogue
 
 
 def checked_value(text: str, kind: SecretKind) -> tuple[str, str]:
-    """The value to store, without the newline that ends a line, and a warning, empty where there is none.
+    """The value to store, without a trailing newline, and a warning or an empty string.
 
     Raises:
-        WrongValue: nothing that reads the secret could use it.
+        WrongValue: no reader of the secret could use it.
     """
     value = text.removesuffix("\n").removesuffix("\r")
     if not value.strip():
@@ -161,7 +161,7 @@ def _check_certificate(value: str) -> None:
     try:
         document = parse_json(value)
     except NotJson:
-        # Without the cause: it quotes a part of the document.
+        # `from None`: the cause quotes a part of the document.
         raise WrongValue(f"a certificate is {wanted}; this is no JSON") from None
     if not isinstance(document, dict):
         raise WrongValue(f"a certificate is {wanted}; this is no object")
@@ -176,12 +176,12 @@ def _check_certificate(value: str) -> None:
 
 
 def new_key(kind: SecretKind) -> str:
-    """A random key of 256 bits. LiteLLM asks that its own begin with sk-."""
+    """A random key of 256 bits. LiteLLM requires its keys to begin with sk-."""
     return ("sk-" if kind == "master key" else "") + secrets.token_urlsafe(32)
 
 
 def store(account: Account, name: str, value: str, *, create: bool = False) -> str:
-    """Make `value` the current one of secret `name`, and return its version; the one before stays as
+    """Make `value` the current version of secret `name`, and return its version id; the previous one becomes
     AWSPREVIOUS."""
     with _no_debug_logs():
         if create:
@@ -193,7 +193,7 @@ def store(account: Account, name: str, value: str, *, create: bool = False) -> s
 
 @contextmanager
 def _no_debug_logs() -> Iterator[None]:
-    """botocore and urllib3 write whole requests where somebody has turned DEBUG on."""
+    """At level DEBUG, botocore and urllib3 log whole requests."""
     before = logging.root.manager.disable
     logging.disable(max(before, logging.DEBUG))
     try:

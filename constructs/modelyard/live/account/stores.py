@@ -1,5 +1,4 @@
-"""What has to be in the account before the stacks: CDK's bootstrap, and a model cache of your own where one
-is named."""
+"""Prerequisites of the stacks: CDK's bootstrap, and an existing model cache if the environment names one."""
 
 from __future__ import annotations
 
@@ -15,7 +14,7 @@ _FILE_SYSTEMS = Operation("efs", "DescribeFileSystems")
 _ACCESS_POINTS = Operation("efs", "DescribeAccessPoints")
 _MOUNT_TARGETS = Operation("efs", "DescribeMountTargets")
 _OWNER = 2000
-"""Uid and gid of the model servers; a file system that enforces others cannot be written by them."""
+"""Uid and gid of the model servers; they cannot write to a file system that enforces other ids."""
 
 
 def _judge_bootstrap(ask: Ask, case: Case) -> Iterator[Diagnosis]:

@@ -1,4 +1,4 @@
-"""Addresses for nodes and pods: free ones in the subnets of the cluster, whoever made them."""
+"""Free IP addresses for nodes and pods in the cluster's subnets, whoever created these."""
 
 from __future__ import annotations
 

@@ -1,2 +1,2 @@
-"""The APIs of AWS and of Kubernetes. Nothing else in `live` opens a connection or reads an error of a
-library."""
+"""The APIs of AWS and Kubernetes. No other package in `live` opens a connection or handles a library's
+errors."""

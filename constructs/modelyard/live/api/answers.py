@@ -1,12 +1,12 @@
-"""Why a question has no answer: the same kinds of reasons for AWS and for a cluster."""
+"""Why a call has no answer: the same exceptions for AWS and for a cluster."""
 
 from __future__ import annotations
 
 
 class Unanswered(Exception):
-    """A question that got no answer; the text says why, for people.
+    """A call without an answer; the text says why, for people.
 
-    `said`: what the library said, word for word.
+    `said`: the library's message, verbatim.
     """
 
     def __init__(self, text: str, said: str = "") -> None:
@@ -15,11 +15,11 @@ class Unanswered(Exception):
 
 
 class NoCredentials(Unanswered):
-    """Nothing will be answered: credentials are missing, expired or wrong."""
+    """No call can succeed: credentials are missing, expired or wrong."""
 
 
 class Refusal(Unanswered):
-    """AWS understood the question and answered with an error, `code`."""
+    """AWS answered with an error, `code`."""
 
     def __init__(self, text: str, code: str, said: str = "") -> None:
         super().__init__(text, said)
@@ -27,8 +27,8 @@ class Refusal(Unanswered):
 
 
 class Unreachable(Unanswered):
-    """The cluster cannot be asked, or refuses."""
+    """The cluster cannot be reached, or refuses."""
 
 
 class WrongContext(Unreachable):
-    """The kubeconfig's context is of another cluster."""
+    """The kubeconfig's context belongs to another cluster."""

@@ -1,4 +1,4 @@
-"""Questions to an AWS account. Whatever keeps an answer away becomes a reason that people can act on."""
+"""Calls to an AWS account. Every failure becomes a reason that people can act on."""
 
 from __future__ import annotations
 
@@ -15,14 +15,14 @@ _IAM_PREFIXES = {"efs": "elasticfilesystem", "service-quotas": "servicequotas"}
 
 @dataclass(frozen=True, order=True)
 class Operation:
-    """One operation of an AWS API. `service` is boto3's name of it."""
+    """One operation of an AWS API. `service` is boto3's name for it."""
 
     service: str
     name: str
 
     @property
     def permission(self) -> str:
-        """What IAM calls it."""
+        """Its name in IAM."""
         return f"{_IAM_PREFIXES.get(self.service, self.service)}:{self.name}"
 
 
@@ -31,13 +31,13 @@ _ASSUME = Operation("sts", "AssumeRole")
 
 
 class Ask(Protocol):
-    """A question to the account, see `Account.ask`."""
+    """A call to the account, see `Account.ask`."""
 
     def __call__(self, operation: Operation, **parameters: Any) -> dict[str, Any]: ...
 
 
 class Account:
-    """An account in one region, through boto3; `credentials` are others than those of the session."""
+    """An account in one region, through boto3; `credentials` override those of the session."""
 
     def __init__(self, session: Any, region: str, credentials: Mapping[str, str] | None = None) -> None:
         self._session = session
@@ -47,14 +47,14 @@ class Account:
         self.region = region
 
     def ask(self, operation: Operation, **parameters: Any) -> dict[str, Any]:
-        """The whole answer, however many pages it has; the body of an object as bytes.
+        """The whole answer, all pages joined; the body of an object as bytes.
 
         Raises:
-            Unanswered: there is none; NoCredentials and Refusal are kinds of it.
+            Unanswered: the call failed; NoCredentials and Refusal are subclasses.
         """
         from botocore import exceptions, xform_name  # type: ignore[import-untyped]
 
-        # One endpoint that does not answer costs its timeouts once, not for every question.
+        # An unreachable endpoint costs its timeouts once, not once per call.
         if reason := self._unreachable.get(operation.service):
             raise Unanswered(*reason)
         method = xform_name(operation.name)
@@ -75,7 +75,7 @@ class Account:
         return dict(answer)
 
     def as_role(self, role: str, session_name: str) -> Account:
-        """The account as `role`, an ARN, sees it.
+        """The account, accessed as `role`, an ARN.
 
         Raises:
             Unanswered: the credentials may not assume the role.
@@ -92,7 +92,7 @@ class Account:
         from botocore.config import Config  # type: ignore[import-untyped]
 
         if service not in self._clients:
-            # A preflight that hangs is no preflight: boto3 alone would wait a minute five times.
+            # A preflight must not hang: by default boto3 waits a minute five times.
             patience = Config(
                 connect_timeout=5, read_timeout=20, retries={"mode": "standard", "total_max_attempts": 3}
             )
@@ -104,11 +104,11 @@ class Account:
 
 
 def open_account(region: str, profile: str | None = None) -> Account:
-    """The account of the credentials that boto3 finds, or of `profile`.
+    """The account of boto3's default credentials, or of `profile`.
 
     Raises:
         ModuleNotFoundError: boto3 is not installed.
-        NoCredentials: there is no such profile.
+        NoCredentials: the profile does not exist.
     """
     import boto3  # type: ignore[import-untyped]
     from botocore.exceptions import BotoCoreError  # type: ignore[import-untyped]
@@ -120,7 +120,7 @@ def open_account(region: str, profile: str | None = None) -> Account:
 
 
 def _read(answer: dict[str, Any]) -> dict[str, Any]:
-    """The answer with the body of an object read: a connection may break there as well."""
+    """The answer with an object's body read: the connection may break during that read too."""
     return {**answer, "Body": answer["Body"].read()} if "Body" in answer else answer
 
 

@@ -33,12 +33,12 @@ _ACTION = re.compile(r"not authorized to perform: (?P<action>[a-z0-9-]+:[A-Za-z]
 
 
 def refusal(permission: str, error: Any) -> Unanswered:
-    """A ClientError: AWS answered, with an error."""
+    """A ClientError: AWS answered with an error."""
     answer, said = error.response.get("Error", {}), str(error)
     code, message = str(answer.get("Code", "Unknown")), " ".join(str(answer.get("Message", "")).split())
     code = code.removeprefix("Client.")
     if code in _DENIED:
-        # AWS tells these two in its message alone.
+        # Only the message distinguishes these two.
         named = _ACTION.search(message)
         needed = named["action"] if named else permission
         forbidden = ", which a policy denies explicitly" if "explicit deny" in message else ""
@@ -51,7 +51,7 @@ def refusal(permission: str, error: Any) -> Unanswered:
 
 
 def not_sent(error: Exception) -> Unanswered:
-    """botocore's own errors: most of them say that it has no credentials."""
+    """botocore's own errors, most of them about missing credentials."""
     from botocore import exceptions  # type: ignore[import-untyped]
 
     credentials = (

@@ -1,4 +1,4 @@
-"""Which entry of the kubeconfig leads to an environment's cluster."""
+"""Lookup of the kubeconfig context for an environment's cluster."""
 
 from __future__ import annotations
 
@@ -12,10 +12,10 @@ from modelyard.spec import Environment
 
 
 def context_of(environment: Environment, context: str | None) -> Any:
-    """lightkube's configuration of `context`, or of the one whose cluster bears the environment's ARN.
+    """lightkube's configuration of `context`; default: the context whose cluster has the environment's ARN.
 
     Raises:
-        Unreachable: there is no such context; WrongContext: it is of another cluster.
+        Unreachable: the context does not exist; WrongContext: it belongs to another cluster.
     """
     from lightkube import KubeConfig
     from lightkube.core.exceptions import ConfigError

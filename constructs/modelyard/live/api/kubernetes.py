@@ -1,4 +1,4 @@
-"""Questions to a cluster: objects by kind, deleted or patched by name."""
+"""Calls to a cluster: list objects by kind, delete or patch them by name."""
 
 from __future__ import annotations
 
@@ -28,20 +28,20 @@ class Kind:
 
     @property
     def resource(self) -> str:
-        """What permissions and kubectl call it."""
+        """Its resource name in RBAC and kubectl."""
         return f"{self.plural}.{self.group}" if self.group else self.plural
 
 
 @dataclass(frozen=True)
 class Item:
-    """An object that exists. `deleting`: its deletion was asked for, and waits for `finalizers`."""
+    """An existing object. `deleting`: it is being deleted and waits for `finalizers`."""
 
     kind: Kind
     namespace: str
     name: str
     finalizers: tuple[str, ...] = ()
     deleting: bool = False
-    owned: bool = False  # by another object, which takes it along
+    owned: bool = False  # has an owner, whose deletion deletes it
     content: Mapping[str, Any] = field(default_factory=dict, hash=False, compare=False, repr=False)
 
     def __str__(self) -> str:
@@ -73,7 +73,7 @@ class LiveCluster:
         self.context = context
 
     def items(self, kind: Kind, namespace: str = "*") -> list[Item]:
-        """Objects of `kind`, by namespace and name; none where the cluster does not know the kind.
+        """Objects of `kind`, sorted by namespace and name; empty if the cluster does not know the kind.
 
         Raises:
             Unreachable: no answer, or a refusal.
@@ -85,7 +85,7 @@ class LiveCluster:
         return []
 
     def delete(self, item: Item) -> None:
-        """Ask for the deletion; nothing happens to what is gone.
+        """Request the deletion; no error if the object is gone.
 
         Raises:
             Unreachable: no answer, or a refusal.
@@ -93,7 +93,7 @@ class LiveCluster:
         from lightkube.types import CascadeType
 
         with _in_words(f"delete {item}", absent_is_fine=True):
-            # Said for each kind: without it the API server orphans the pods of a Job.
+            # Explicit for each kind: otherwise the API server orphans the pods of a Job.
             self._client.delete(
                 _resource(item.kind), item.name, cascade=CascadeType.BACKGROUND, **_where(item)
             )
@@ -115,12 +115,12 @@ class LiveCluster:
 def open_cluster(environment: Environment, context: str | None = None) -> LiveCluster:
     """The environment's cluster, by its entry in the kubeconfig.
 
-    Default of `context`: the one whose cluster bears the ARN, as `aws eks update-kubeconfig` writes it. The
-    current context counts for nothing: it may be of any cluster, and this is about deleting.
+    Default of `context`: the one whose cluster has the environment's ARN, as `aws eks update-kubeconfig`
+    writes it. The current context is ignored: it may be any cluster, and this deletes objects.
 
     Raises:
         ModuleNotFoundError: lightkube is not installed.
-        Unreachable: there is no such context; WrongContext: it is of another cluster.
+        Unreachable: the context does not exist; WrongContext: it belongs to another cluster.
     """
     from lightkube import Client
 
@@ -133,17 +133,16 @@ def open_cluster(environment: Environment, context: str | None = None) -> LiveCl
 
 
 def named(items: list[Item], most: int = 3) -> str:
-    """Some items in words: the first few by name, and how many more there are."""
+    """Some items as text: the first few by name, and how many more."""
     shown = ", ".join(str(item) for item in items[:most])
     return f"{shown} and {len(items) - most} more" if len(items) > most else shown
 
 
 @contextmanager
 def _in_words(doing: str, *, absent_is_fine: bool = False) -> Iterator[None]:
-    """Turn a refusal or a missing answer into words.
+    """Turn a refusal or a missing answer into a readable reason.
 
-    404 is of an object that went, or of a kind that the cluster does not have: then the answer is not even
-    JSON.
+    404: the object is gone, or the cluster does not have the kind; then the body is not even JSON.
     """
     import httpx2
     import msgspec
@@ -161,7 +160,7 @@ def _in_words(doing: str, *, absent_is_fine: bool = False) -> Iterator[None]:
         raise Unreachable(f"the cluster does not answer: {str(error) or type(error).__name__}") from None
     except msgspec.MsgspecError as error:
         raise Unreachable(f"what answers is no Kubernetes API: {error}") from None
-    except (ConfigError, OSError, ValueError) as error:  # a credential plugin that fails, or does not exist
+    except (ConfigError, OSError, ValueError) as error:  # a credential plugin fails, or does not exist
         raise Unreachable(f"kubeconfig: {' '.join(str(error).split())}") from None
 
 
@@ -169,7 +168,7 @@ def _in_words(doing: str, *, absent_is_fine: bool = False) -> Iterator[None]:
 def _resource(kind: Kind) -> Any:
     from lightkube import generic_resource as generic
 
-    # Not by generic_resource.create_*: they know their own classes of the core group no second time.
+    # generic_resource.create_* cannot redefine classes of the core group.
     base = generic.GenericNamespacedResource if kind.namespaced else generic.GenericGlobalResource
     info = generic.create_api_info(kind.group, kind.version, kind.name, kind.plural)
     return type(kind.name, (base,), {"_api_info": info})

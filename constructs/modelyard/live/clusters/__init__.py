@@ -1,1 +1,1 @@
-"""A cluster's later days: upgrades, and taking it down in the order that leaves nothing."""
+"""Day-2 operations of a cluster: upgrades, and draining it in the order that leaves nothing behind."""

@@ -1,8 +1,8 @@
-"""The order in which a cluster is emptied: each step while the controllers that it needs are still there.
+"""The order in which a cluster is drained: each step runs while the controllers that it needs still exist.
 
-A stack that is destroyed earlier takes the controller away from under its nodes: finalizers never clear,
-instances and their interfaces stay, and the VPC cannot be deleted (karpenter-provider-aws #1134, #6870;
-aws-cdk #12130).
+Destroying a stack too early deletes the controller while its nodes exist: finalizers never clear, instances
+and their network interfaces stay, and the VPC cannot be deleted (karpenter-provider-aws #1134, #6870; aws-cdk
+#12130).
 """
 
 from __future__ import annotations
@@ -40,14 +40,14 @@ _SUSPENDED: Final[Mapping[Kind, Mapping[str, Any]]] = {
     APPLICATION: {"spec": {"syncPolicy": {"automated": None}}},
 }
 _KARPENTER: Final = {"karpenter", "karpenter-crd"}
-# The class that EKS Auto Mode keeps by itself, like its pools; they go with the cluster, and come back when
+# The class that EKS Auto Mode manages, like its pools; they go with the cluster, and are recreated when
 # deleted.
 _AUTO_CLASS: Final = "default"
 
 
 @dataclass(frozen=True)
 class DrainStep:
-    """One step: what of the cluster it takes away, and what has to be gone before the next one."""
+    """One step: the objects that it deletes, and those that must be gone before the next step."""
 
     name: str
     why: str
@@ -56,12 +56,11 @@ class DrainStep:
     namespace: str = "*"
     within_s: float = 600
     costly: bool = False
-    """Whether what is left of it makes it wrong to destroy the stacks: it would stay behind, and cost
-    money."""
+    """Whether anything left of it blocks destroying the stacks: it would be orphaned, and cost money."""
     leaves: Callable[[Item], bool] = lambda item: False
 
     def left(self, cluster: LiveCluster) -> list[Item]:
-        """What the step has still to do, and what keeps the next one from beginning."""
+        """Objects that the step still has to delete, and those that block the next step."""
         items = [item for kind in self.kinds for item in cluster.items(kind, self.namespace)]
         return [
             item
@@ -71,7 +70,7 @@ class DrainStep:
 
 
 class StillThere(Exception):
-    """A step did not come to its end; nothing after it was begun."""
+    """A step did not finish; later steps were not started."""
 
     def __init__(self, step: DrainStep, left: list[Item], after_s: float) -> None:
         super().__init__(f"{step.name}: {named(left, 20)} still there after {after_s:g} s")
@@ -143,7 +142,7 @@ _FIRST_PAUSE_S: Final = 0.25
 
 @dataclass(frozen=True)
 class ClusterDrain:
-    """Empties a cluster. `say` hears of every step; `within_s` is instead of each step's own time."""
+    """Drains a cluster. `say` is called with every step; `within_s` overrides each step's own timeout."""
 
     cluster: LiveCluster
     say: Callable[[str], None]
@@ -151,14 +150,14 @@ class ClusterDrain:
     every_s: float = 5.0
 
     def run(self, environment: Environment) -> None:
-        """Go through all steps. Begun again, it goes on where it stopped.
+        """Run all steps. A second run resumes where the first stopped.
 
         Raises:
-            StillThere: a step did not finish in its time.
+            StillThere: a step did not finish in time.
             Unreachable: the cluster refuses, or stopped answering.
         """
         order = steps(environment)
-        for step in order:  # a permission that a late step lacks is found before the first one begins
+        for step in order:  # a permission missing for a late step shows before the first step starts
             step.left(self.cluster)
         for number, step in enumerate(order, 1):
             self._take(step, f"{number}/{len(order)} {step.name}")
@@ -167,7 +166,7 @@ class ClusterDrain:
         begun, pause = time.monotonic(), _FIRST_PAUSE_S
         told: list[Item] | None = None
         while left := step.left(self.cluster):
-            for item in left:  # each round: a CronJob or a parent Application may have made one meanwhile
+            for item in left:  # every round: a CronJob or a parent Application may have created more
                 if step.action == "suspend":
                     self.cluster.patch(item, _SUSPENDED[item.kind])
                 elif not (item.deleting or item.owned):
@@ -191,7 +190,7 @@ class ClusterDrain:
 
 
 def _grace_s(item: Item) -> float:
-    """A pod may take as long as its model's longest requests."""
+    """Grace period: a pod may take as long as its model's longest requests."""
     return float(item.spec.get("terminationGracePeriodSeconds") or 0) + 120 if item.kind == POD else 0
 
 

@@ -1,4 +1,4 @@
-"""What a cluster may leave in an account when its controllers went before their work was done."""
+"""Resources that a cluster may leave in an account when its controllers were deleted too early."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from modelyard.live.api.aws import Account, Operation
 from modelyard.names import NODE_POOL_LABEL
 
 _STACK = "aws:cloudformation:stack-id"
-_BALANCER_TAGS = 20  # resources that DescribeTags takes at a time
+_BALANCER_TAGS = 20  # maximum resources per DescribeTags call
 
 
 class LeftoverKind(StrEnum):
@@ -26,7 +26,7 @@ class LeftoverKind(StrEnum):
 
 @dataclass(frozen=True)
 class Leftover:
-    """One thing that costs money or keeps a network from being deleted. `id` is what deletes it."""
+    """A resource that costs money or blocks the deletion of a network. `id` is what its delete call takes."""
 
     kind: LeftoverKind
     id: str
@@ -42,7 +42,7 @@ class _Found:
 
 @dataclass(frozen=True)
 class _Source:
-    """How to find and delete one kind of thing."""
+    """How to find and delete one kind of resource."""
 
     look: Callable[[Account, str], Iterable[_Found]]
     remove: Operation
@@ -50,10 +50,10 @@ class _Source:
 
 
 def find_leftovers(account: Account, cluster: str) -> list[Leftover]:
-    """What bears the cluster's tags and belongs to no stack, in the order in which it can be deleted.
+    """Resources with the cluster's tags that belong to no stack, in deletion order.
 
     Raises:
-        Unanswered: the account does not tell.
+        Unanswered: AWS does not answer.
     """
     found = []
     for kind, source in _SOURCES.items():
@@ -66,17 +66,16 @@ def delete(account: Account, leftover: Leftover) -> None:
     """Delete it.
 
     Raises:
-        Unanswered: the account refused.
+        Unanswered: AWS refuses.
     """
     source = _SOURCES[leftover.kind]
     account.ask(source.remove, **source.parameters(leftover.id))
 
 
 def _is_of(tags: Mapping[str, str], cluster: str) -> bool:
-    """Whether Karpenter, the VPC CNI or a controller of load balancers or volumes made it for the cluster.
+    """Whether Karpenter, the VPC CNI, or a load balancer or volume controller created it for the cluster.
 
-    Filters of the API have asked for that already, where there are any; nothing is deleted on their word
-    alone.
+    API filters already select by tag, where they exist; this is checked again before anything is deleted.
     """
     marks = {
         "eks:eks-cluster-name": cluster,
@@ -125,7 +124,7 @@ def _classic_balancers(account: Account, cluster: str) -> Iterator[_Found]:
 
 def _instances(account: Account, cluster: str) -> Iterator[_Found]:
     alive = {"Name": "instance-state-name", "Values": ["pending", "running", "stopping", "stopped"]}
-    # Nodes of a managed node group are the group's: only what Karpenter launched has its tag.
+    # Nodes of a managed node group belong to the group: only nodes launched by Karpenter have this tag.
     launched = {"Name": "tag-key", "Values": [NODE_POOL_LABEL]}
     filters = [_owned(cluster), launched, alive]
     for reservation in account.ask(Operation("ec2", "DescribeInstances"), Filters=filters)["Reservations"]:
@@ -183,4 +182,4 @@ _SOURCES: Mapping[LeftoverKind, _Source] = {
         _groups, Operation("ec2", "DeleteSecurityGroup"), lambda each: {"GroupId": each}
     ),
 }
-"""What holds interfaces first, what they hold afterwards."""
+"""Order: resources that hold network interfaces first, then those that they hold."""

@@ -1,4 +1,4 @@
-"""Why an object does not go, and what to look at."""
+"""Why an object is not deleted, and what to look at."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ _ADVICE = {
 
 
 def reasons(cluster: LiveCluster, item: Item) -> Iterator[str]:
-    """What can be said about an object that stays, most telling first."""
+    """Known reasons why an object stays, most specific first."""
     for condition in item.status.get("conditions") or ():
         if condition.get("status") != "True" and condition.get("message"):
             yield f"{condition.get('type')}: {condition['message']}"

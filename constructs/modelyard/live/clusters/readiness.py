@@ -1,5 +1,4 @@
-"""What EKS says of a cluster before an upgrade: its version, add-ons, insights, and images of the next
-minor."""
+"""State of a cluster in EKS before an upgrade: version, add-ons, insights, and AMIs of the next minor."""
 
 from __future__ import annotations
 
@@ -21,7 +20,7 @@ _GENERAL: Final = ("arm64", "standard")
 
 @dataclass
 class Readiness:
-    """What was found; `unchecked` says what was not asked, and why."""
+    """Findings; `unchecked` lists what could not be checked, and why."""
 
     obstacles: list[Obstacle] = field(default_factory=list)
     notes: list[str] = field(default_factory=list)
@@ -30,7 +29,7 @@ class Readiness:
 
 
 def readiness(account: Account, environment: Environment, status: str, target: str) -> Readiness:
-    """Ask for everything; what the account does not tell is left open."""
+    """Run all queries; unanswered ones are recorded as unchecked."""
     found = Readiness()
     if status != "ACTIVE":
         found.obstacles.append(
@@ -86,7 +85,7 @@ def _insights(account: Account, environment: Environment, target: str, found: Re
 
 def _missing_images(account: Account, environment: Environment, target: str, found: Readiness) -> None:
     if environment.cluster.auto_mode:
-        return  # AWS chooses them
+        return  # AWS chooses the AMIs
     for alias, path in sorted(set(_image_parameters(environment, target))):
         if parameter(account.ask, path) is None:
             found.obstacles.append(
@@ -98,7 +97,7 @@ def _missing_images(account: Account, environment: Environment, target: str, fou
 
 
 def _image_parameters(environment: Environment, target: str) -> Iterator[tuple[str, str]]:
-    """Alias and public SSM parameter, as Karpenter resolves it for the cluster's minor."""
+    """AMI alias and public SSM parameter, as Karpenter resolves them for the cluster's minor."""
     wanted = [(environment.cluster.general_nodes.ami, *_GENERAL)]
     for pool in environment.pools.values():
         vendor = accelerators()[pool.accelerator].vendor if pool.accelerator in accelerators() else "cpu"

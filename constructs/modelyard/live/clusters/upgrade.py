@@ -1,4 +1,4 @@
-"""The way from one Kubernetes minor to the next: what has to fit, and in which order it is done."""
+"""The upgrade from one Kubernetes minor to the next: prerequisites, and the order of steps."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from modelyard.spec import Environment
 
 @dataclass(frozen=True)
 class Obstacle:
-    """Why the upgrade must not begin, and what removes it."""
+    """Why the upgrade must not start, and the fix."""
 
     reason: str
     fix: str
@@ -23,14 +23,14 @@ class Obstacle:
 
 @dataclass(frozen=True)
 class UpgradeStep:
-    """One step: what changes, and what is seen meanwhile."""
+    """One step: what changes, and what to expect meanwhile."""
 
     name: str
     what: str
 
 
 def obstacles(environment: Environment, current: str, target: str) -> Iterator[Obstacle]:
-    """What is in the way from `current` to `target`, both Kubernetes minors such as 1.35."""
+    """What blocks the upgrade from `current` to `target`, both Kubernetes minors such as 1.35."""
     known = minors()
     if target not in known:
         yield Obstacle(
@@ -70,11 +70,10 @@ def obstacles(environment: Environment, current: str, target: str) -> Iterator[O
 def upgrade_steps(
     environment: Environment, current: str, target: str, installed: Mapping[str, str] | None = None
 ) -> tuple[UpgradeStep, ...]:
-    """The steps in their order: one deploy does all but the nodes that Karpenter or EKS Auto Mode replace
-    afterwards.
+    """The steps in order: one deploy does everything except the nodes, which Karpenter or EKS Auto Mode
+    replace afterwards.
 
-    `installed`: add-ons with their versions, where EKS has said them; else those that a deploy of `current`
-    brings.
+    `installed`: add-on versions reported by EKS; default: the versions that a deploy of `current` installs.
     """
     auto = environment.cluster.auto_mode
     steps = [
@@ -107,7 +106,7 @@ def upgrade_steps(
 
 
 def days_of_support(version: str, today: date) -> int | None:
-    """Days until standard support of a minor ends; None where AWS has not said."""
+    """Days until standard support of a minor ends; None if AWS has not announced it."""
     known = minors().get(version)
     return (known.support_ends - today).days if known and known.support_ends else None
 
@@ -115,7 +114,7 @@ def days_of_support(version: str, today: date) -> int | None:
 def _addon_changes(
     environment: Environment, current: str, target: str, installed: Mapping[str, str] | None
 ) -> Iterator[str]:
-    stated = environment.cluster.addon_versions  # whatever the cluster's minor
+    stated = environment.cluster.addon_versions  # pinned, whatever the cluster's minor
     for name in cluster_addons(environment) if installed is None else installed:
         before = stated.get(name) or _known_addon(name, current) if installed is None else installed[name]
         after = stated.get(name) or _known_addon(name, target)

@@ -1,1 +1,1 @@
-"""The rendered tree on its way to the bucket that Flux reads, without CDK."""
+"""Delivery of the rendered tree to the bucket that Flux reads, without CDK."""

@@ -1,4 +1,4 @@
-"""What the bucket that Flux reads holds, compared with a rendered tree."""
+"""The contents of the bucket that Flux reads, compared with a rendered tree."""
 
 from __future__ import annotations
 
@@ -15,13 +15,13 @@ from modelyard.names import KUSTOMIZATION
 from modelyard.writing import MARKER, NOTHING, Ownership
 
 HOLD: Final = ".sourceignore"
-"""A key in the bucket that Flux' source-controller reads before all others (its documentation of Buckets,
-"Excluding files"): as long as a publication lasts, it ignores everything."""
+"""A key that Flux' source-controller reads before all others (its documentation of Buckets, "Excluding
+files"): during a publication it ignores everything."""
 
 
 @dataclass(frozen=True)
 class BucketListing:
-    """Keys of the bucket with their tags, without the hold. `held`: a publication has begun and has not
+    """Keys of the bucket with their ETags, without the hold. `held`: a publication has started and not
     ended."""
 
     bucket: str
@@ -31,29 +31,28 @@ class BucketListing:
 
 @dataclass(frozen=True)
 class Changes:
-    """How the bucket differs from the tree."""
+    """Differences between the bucket and the tree."""
 
     bucket: str
     missing: tuple[str, ...]
-    """Keys that the tree has and the bucket has not."""
+    """Keys only in the tree."""
     differing: tuple[str, ...]
-    """Keys that both have, with different contents."""
+    """Keys in both, with different contents."""
     deletions: tuple[str, ...]
-    """Keys that a delivery wrote and the tree has not any more."""
+    """Keys of earlier deliveries that are no longer in the tree."""
     unchanged: int
     foreign: tuple[str, ...] = ()
-    """Keys that only the bucket has and that modelyard did not write: they are left alone."""
+    """Keys only in the bucket that modelyard did not write: they are left alone."""
     conflicts: tuple[str, ...] = ()
     """Keys among `differing` that modelyard did not write."""
     interrupted: bool = False
-    """Whether an earlier publication did not end."""
+    """Whether an earlier publication did not finish."""
     delivered: Ownership | None = None
-    """What the deliveries before have written; None where the bucket has no list of it, or one that cannot be
-    read."""
+    """Keys written by earlier deliveries; None if the bucket has no list of them, or an unreadable one."""
 
     @property
     def uploads(self) -> tuple[str, ...]:
-        """What a publication uploads, in its order: a kustomization comes after the files that it names."""
+        """Keys to upload, in order: a kustomization after the files that it names."""
         return tuple(
             sorted(
                 (*self.missing, *self.differing),
@@ -63,24 +62,24 @@ class Changes:
 
     @property
     def any(self) -> bool:
-        """Whether a publication has something to do."""
+        """Whether there is anything to publish."""
         return bool(self.missing or self.differing or self.deletions or self.interrupted)
 
 
 def delivery_bucket(ask: Ask, environment: str) -> str | None:
-    """The bucket that stack Delivery made; None before it was deployed.
+    """The bucket of stack Delivery; None before its first deploy.
 
     Raises:
-        Unanswered: the account does not tell.
+        Unanswered: AWS does not answer.
     """
     return handed_over(ask, environment, "delivery", "bucket")
 
 
 def listed(ask: Ask, bucket: str) -> BucketListing:
-    """What the bucket holds now.
+    """The bucket's current contents.
 
     Raises:
-        Unanswered: the account does not tell.
+        Unanswered: AWS does not answer.
     """
     tags = {str(item["Key"]): str(item["ETag"]).strip('"') for item in objects(ask, bucket)}
     held = tags.pop(HOLD, None) is not None
@@ -88,10 +87,10 @@ def listed(ask: Ask, bucket: str) -> BucketListing:
 
 
 def compare(ask: Ask, there: BucketListing, tree: Mapping[str, bytes]) -> Changes:
-    """How the bucket differs from `tree`, contents by key.
+    """Differences between the bucket and `tree`, contents by key.
 
     Raises:
-        Unanswered: the account does not tell.
+        Unanswered: AWS does not answer.
     """
     delivered = _delivered(ask, there)
     ours = {MARKER, *(path.as_posix() for path in (delivered or NOTHING).files)}
@@ -105,7 +104,7 @@ def compare(ask: Ask, there: BucketListing, tree: Mapping[str, bytes]) -> Change
         deletions=tuple(sorted(superfluous & ours)),
         unchanged=len(tree) - len(missing) - len(differing),
         foreign=tuple(sorted(superfluous - ours)),
-        # A bucket without a list was filled by an earlier release alone.
+        # A bucket without a list was only ever filled by an earlier release.
         conflicts=tuple(sorted(differing - ours)) if delivered and delivered.files else (),
         interrupted=there.held,
         delivered=delivered,
@@ -123,7 +122,7 @@ def _delivered(ask: Ask, there: BucketListing) -> Ownership | None:
 
 def _same(ask: Ask, there: BucketListing, key: str, wanted: bytes) -> bool:
     tag = there.tags[key]
-    if "-" in tag:  # the tag of an object that came in parts is not the hash of its content
+    if "-" in tag:  # the ETag of a multipart upload is not the hash of its content
         return content(ask, there.bucket, key) == wanted
-    # S3's tag of an object that was sent in one part and is encrypted with S3's own key.
+    # ETag of an object uploaded in one part and encrypted with SSE-S3.
     return tag == hashlib.md5(wanted, usedforsecurity=False).hexdigest()

@@ -1,8 +1,8 @@
-"""The rendered tree to the bucket that Flux reads, without a deploy.
+"""Upload of the rendered tree to the bucket that Flux reads, without a deploy.
 
-S3 replaces one object at a time, so a publication holds Flux first: while the bucket has a `.sourceignore`
-that ignores everything, Flux finds none of its folders, applies nothing and deletes nothing. It goes on when
-the publication is whole.
+S3 replaces one object at a time, so a publication first puts Flux on hold: while the bucket has a
+`.sourceignore` that ignores everything, Flux finds none of its folders, applies nothing and deletes nothing.
+It resumes once the publication is complete.
 """
 
 from __future__ import annotations
@@ -24,40 +24,40 @@ _TAKEN: Final = "PreconditionFailed"
 
 
 class AnotherPublication(Exception):
-    """Somebody else's publication has begun and has not ended; the text says which."""
+    """Another publication has started and not ended; the text names it."""
 
 
 class ForeignKeys(Exception):
-    """Objects that modelyard did not write stand in the place of ours; the text names them."""
+    """Objects that modelyard did not write have the keys of ours; the text names them."""
 
 
 def publish(
     account: Account, seen: Changes, tree: Mapping[str, bytes], *, take_over: bool = False
 ) -> Changes:
-    """Make a bucket hold `tree` while Flux waits, and say what changed.
+    """Make a bucket hold `tree` while Flux is on hold, and return the changes.
 
-    Whatever ends it early, Flux applies nothing until another one has ended.
+    If it is interrupted, Flux applies nothing until another publication has finished.
 
     Args:
-        seen: how the bucket differed when it was looked at; under the hold it is compared again.
+        seen: Differences at the first look; compared again under the hold.
 
     Raises:
-        AnotherPublication: one of another tree is under way, and `take_over` does not say that it has died.
-        ForeignKeys: an object of somebody else would be replaced; nothing was changed.
-        Unanswered: the account refused; the next try goes on where this one stopped.
+        AnotherPublication: another tree is being published, and `take_over` is not set for a dead
+            publication.
+        ForeignKeys: an object that modelyard did not write would be replaced; nothing was changed.
+        Unanswered: AWS refuses; the next run resumes here.
     """
     bucket = seen.bucket
     _refuse(seen)
     if not seen.any:
         return seen
     ours = _hold(account, bucket, tree, take_over=take_over)
-    # Again: until the hold was ours, somebody else may have published.
+    # Compare again: another publication may have run before the hold was ours.
     changes = compare(account.ask, listed(account.ask, bucket), tree)
     if changes.conflicts and ours:
         account.ask(_DELETE, Bucket=bucket, Key=HOLD)  # nothing was changed under it
     _refuse(changes)
-    # Until the end the list names the former files as well as the new ones: whatever is left over will be
-    # known as ours.
+    # Until the end, the list names both old and new files, so that leftovers stay known as ours.
     coming = Ownership.from_json(tree[MARKER]) if MARKER in tree else NOTHING
     before = changes.delivered or NOTHING
     both = Ownership({**before.files, **coming.files})
@@ -102,7 +102,7 @@ def _hold(account: Account, bucket: str, tree: Mapping[str, bytes], *, take_over
 
 
 def stale(tree: Path, fresh: Mapping[str, bytes]) -> list[str]:
-    """Files below `tree` that are not as in `fresh`, missing and superfluous ones among them."""
+    """Files below `tree` that differ from `fresh`, including missing and extra ones."""
     here = {
         path.relative_to(tree).as_posix(): path.read_bytes() for path in tree.rglob("*") if path.is_file()
     }

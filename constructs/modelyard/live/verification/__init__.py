@@ -1,1 +1,1 @@
-"""Whether an environment stands as it was deployed, read through AWS APIs alone."""
+"""Whether an environment is up as deployed, read only through AWS APIs."""

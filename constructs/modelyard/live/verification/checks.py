@@ -1,5 +1,4 @@
-"""Does an environment stand as it was deployed? Everything that can be seen without reaching into a private
-cluster."""
+"""Whether an environment is up as deployed: every check that needs no access to the private cluster."""
 
 from __future__ import annotations
 
@@ -28,11 +27,10 @@ _CHANGING: Final = {"CREATING", "UPDATING"}
 
 @dataclass(frozen=True)
 class Observation:
-    """What one check saw. `problems` is empty where nothing is known to be wrong; `seen` says what was looked
-    at.
+    """Result of one check. `problems` is empty if nothing is known to be wrong; `seen` says what was checked.
 
-    `transient`: the problems may pass by themselves. `pending`: what nobody can say yet. `look`: commands
-    that say more of the problems.
+    `transient`: the problems may resolve themselves. `pending`: not known yet. `look`: commands that show
+    more about the problems.
     """
 
     check: CheckName
@@ -44,7 +42,7 @@ class Observation:
 
     @property
     def outcome(self) -> Outcome:
-        """`pending` is where nothing is wrong and something is not known yet."""
+        """`pending` if nothing is wrong and something is not known yet."""
         return "failed" if self.problems else "pending" if self.pending else "passed"
 
     @property
@@ -53,7 +51,7 @@ class Observation:
         return bool(self.problems) and not self.transient
 
     def overdue(self) -> Observation:
-        """The observation once nobody waits any more: what is pending has failed."""
+        """The observation after the timeout: pending items have failed."""
         if not self.pending:
             return self
         look = ("kubectl -n flux-system get kustomizations", *(each.job.logs for each in self.pending))
@@ -62,13 +60,12 @@ class Observation:
 
 
 def verify(account: Account, settings: Environment, tree: Path) -> list[Observation]:
-    """Every check that applies, all in one run; where there is no cluster the checks of what is in it are
-    left out."""
+    """All checks that apply; without a cluster, checks of its contents are skipped."""
     deployed = {stack.name: stack for stack in environment_stacks(account.ask, settings.name)}
     standing = described_cluster(account.ask, settings.cluster_name)
     seen = [_stacks(deployed, settings), _cluster(standing, settings)]
     if standing is not None:
-        if not settings.cluster.auto_mode:  # which has no node group
+        if not settings.cluster.auto_mode:  # Auto Mode has no node group
             seen.append(_node_groups(account, settings))
         seen.append(_addons(account, settings))
     delivery = deployed.get(stack_name(settings.name, "delivery"))
@@ -115,14 +112,14 @@ def _addons(account: Account, settings: Environment) -> Observation:
 
 
 def _parts(check: CheckName, seen: str, found: Mapping[str, dict[str, Any]], none: str) -> Observation:
-    """The parts of the cluster by name; EKS looks after those that did not fail for good."""
+    """Parts of the cluster by name; EKS retries those that did not fail for good."""
     problems = [problem for name, part in found.items() for problem in _ailments(name, part)]
     mending = all(part["status"] in {"ACTIVE", "DEGRADED", *_CHANGING} for part in found.values())
     return Observation(check, seen, tuple(problems) if found else (none,), bool(found) and mending)
 
 
 def _ailments(name: str, found: dict[str, Any]) -> list[str]:
-    """What EKS says against a part of the cluster."""
+    """Problems that EKS reports for a part of the cluster."""
     inactive = [] if found["status"] == "ACTIVE" else [f"{name} is {found['status']}"]
     return [*inactive, *(f"{name}: {issue}" for issue in issues(found))]
 
@@ -144,7 +141,7 @@ def _delivered(account: Account, settings: Environment, tree: Path) -> Observati
 
 
 def _differences(changes: Changes) -> Iterator[str]:
-    """Where no list in the bucket says what a delivery wrote, all of it is taken for ours."""
+    """Without a list of delivered keys, every object counts as ours."""
     stray = (
         changes.deletions if changes.delivered is not None else sorted((*changes.deletions, *changes.foreign))
     )
@@ -157,7 +154,7 @@ def _differences(changes: Changes) -> Iterator[str]:
 
 
 def _models(account: Account, settings: Environment, tree: Path) -> Observation:
-    """Whether every model that the tree's jobs ask has answered, by what these jobs have reported."""
+    """Whether every model with a check Job in the tree has answered, from the Jobs' reports."""
     bucket = handed_over(account.ask, settings.name, "delivery", "reports")
     if bucket is None:
         return Observation("models", "", ("the delivery stack has no bucket for reports; deploy it again",))

@@ -1,4 +1,4 @@
-"""Whether the models answer, by the reports that the jobs of `checks` put into a bucket."""
+"""Whether the models answer, from the reports that the Jobs of `checks` put into a bucket."""
 
 from __future__ import annotations
 
@@ -24,13 +24,12 @@ _VERSIONS = Operation("s3", "ListObjectVersions")
 
 
 class UnreadableTree(Exception):
-    """A file of the rendered tree is not what `modelyard render` writes; the text says which."""
+    """A file of the rendered tree is not output of `modelyard render`; the text names it."""
 
 
 @dataclass(frozen=True)
 class CheckJob:
-    """A Job of the rendered tree that asks a model; Kubernetes gives it up after `attempts` pods that
-    failed."""
+    """A Job of the rendered tree that calls a model; Kubernetes gives up after `attempts` failed pods."""
 
     model: str
     name: str
@@ -40,13 +39,13 @@ class CheckJob:
 
     @property
     def logs(self) -> str:
-        """The command that shows what it says in the cluster."""
+        """The kubectl command for its logs."""
         return f"kubectl -n {self.namespace} logs job/{self.name}"
 
 
 @dataclass(frozen=True)
 class JobOutcome:
-    """What the reports of a job say. `pending` is neither of the others: nobody knows yet."""
+    """What a Job's reports say. `pending`: not known yet."""
 
     job: CheckJob
     state: JobState
@@ -60,7 +59,7 @@ def check_jobs(tree: Path) -> list[CheckJob]:
     """The Jobs below folder `checks` of a rendered tree.
 
     Raises:
-        UnreadableTree: a file there is no Job of ours.
+        UnreadableTree: a file there is not a Job of ours.
     """
     return [
         _check_job(tree / file, file, content)
@@ -92,16 +91,16 @@ def _check_job(path: Path, file: str, content: bytes) -> CheckJob:
 def job_reports(
     ask: Ask, bucket: str, delivery: str | None, jobs: Iterable[CheckJob]
 ) -> dict[CheckJob, list[Report]]:
-    """What the pods of each job have reported since its file last came into the bucket that Flux reads.
+    """Reports of each Job's pods since its file was last uploaded to the bucket that Flux reads.
 
     Raises:
-        Unanswered: the account does not tell.
+        Unanswered: AWS does not answer.
     """
     there: dict[str, list[tuple[str, datetime]]] = defaultdict(list)
     for item in objects(ask, bucket):
         there[item["Key"].partition("/")[0]].append((item["Key"], item["LastModified"]))
     gone: dict[str, datetime] = {}
-    if there and delivery:  # who goes back to an earlier state gets a job of the same name, which asks again
+    if there and delivery:  # going back to an earlier state makes a Job of the same name, which runs again
         for marker in ask(_VERSIONS, Bucket=delivery, Prefix=f"{CHECKS_FOLDER}/").get("DeleteMarkers", []):
             last = gone.get(marker["Key"], marker["LastModified"])
             gone[marker["Key"]] = max(last, marker["LastModified"])
@@ -116,8 +115,7 @@ def job_reports(
 
 
 def job_outcome(job: CheckJob, reports: Sequence[Report]) -> JobOutcome:
-    """One attempt that passed is enough, as it is for Kubernetes; a failure counts when no attempt is
-    left."""
+    """One passed attempt is enough, as in Kubernetes; a failure counts once no attempt is left."""
     if any(report["passed"] for report in reports):
         return JobOutcome(job, "answered")
     if not reports:
@@ -131,7 +129,7 @@ def job_outcome(job: CheckJob, reports: Sequence[Report]) -> JobOutcome:
 
 
 def read_report(key: str, body: bytes) -> Report:
-    """A report; one that cannot be read says so, and has not passed."""
+    """A report; an unreadable one says so, and has not passed."""
     try:
         report = parse_json(body)
     except NotJson:
@@ -153,6 +151,6 @@ def _reasons(report: Report) -> str:
 
 
 def answering(outcomes: Sequence[JobOutcome]) -> tuple[int, int]:
-    """How many models answered, in every job that asks them, and how many there are."""
+    """Number of models that answered in all their Jobs, and number of models."""
     models = {each.job.model for each in outcomes}
     return len(models - {each.job.model for each in outcomes if each.state != "answered"}), len(models)

@@ -1,4 +1,4 @@
-"""Asking again until everything is known, without outliving the credentials."""
+"""Polling until every result is known, without outliving the credentials."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from modelyard.spec import Environment
 
 POLL_SECONDS: Final = 15
 RENEWAL_SECONDS: Final = 30 * 60
-"""A role that was assumed by another role is gone after an hour (IAM, role chaining)."""
+"""A role assumed by another role expires after an hour (IAM, role chaining)."""
 
 Clock = Callable[[], float]
 
@@ -26,12 +26,12 @@ def wait(
     sleep: Callable[[float], None] = time.sleep,
     told: Callable[[Sequence[Observation], float], None] = lambda answers, left: None,
 ) -> list[Observation]:
-    """What `ask` answers once nothing is pending and nothing may mend any more, or after `seconds`.
+    """The answers of `ask` once nothing is pending or transient, or after `seconds`.
 
-    A check that has failed for good ends the waiting. What is pending when the time is over has failed.
+    A check that has failed for good ends the wait. Checks that are pending at the end have failed.
 
     Args:
-        told: called before each pause with the answers and the seconds that are left.
+        told: called before each pause with the answers and the remaining seconds.
     """
     deadline = clock() + seconds
     while True:
@@ -47,7 +47,7 @@ def wait(
 
 
 def renewed(make: Callable[[], Account], *, clock: Clock = time.monotonic) -> Callable[[], Account]:
-    """Gives the account that `make` makes, and makes it anew after RENEWAL_SECONDS."""
+    """Returns the account from `make`, made anew after RENEWAL_SECONDS."""
     made: list[tuple[float, Account]] = []
 
     def account() -> Account:
@@ -59,7 +59,7 @@ def renewed(make: Callable[[], Account], *, clock: Clock = time.monotonic) -> Ca
 
 
 def as_lookup_role(account: Account, settings: Environment) -> Account:
-    """The account as the role sees it that `cdk bootstrap` made for reading: it can read, and nothing else.
+    """The account, accessed as the lookup role of `cdk bootstrap`, which is read-only.
 
     Raises:
         Unanswered: the credentials may not assume the role.

@@ -1,7 +1,7 @@
-"""What MiniStack 1.5.33 lacks for this project's stacks, added to its CloudFormation engine.
+"""CloudFormation types that MiniStack 1.5.33 lacks for this project's stacks.
 
-MiniStack refuses a template which names a type it has no handler for. That strictness stays: a type is
-either in its table, in ours, or it fails the stack. Ours:
+MiniStack rejects a template with a type that has no handler. This stays strict: a type is in MiniStack's
+table, in ours, or it fails the stack. Ours:
 
     AWS::EC2::EIP, NatGateway, FlowLog           the APIs exist, the CloudFormation types do not
     AWS::EC2::SecurityGroupIngress and Egress    the same; CDK writes them for every connection of two groups
@@ -11,17 +11,17 @@ either in its table, in ours, or it fails the stack. Ours:
     AWS::Budgets::Budget, AWS::S3Files::*        the APIs exist
     Custom::AWSCDK-EKS-HelmChart, AWS::EKS::Capability    recorded; there is no Kubernetes API
     AWS::APS::Workspace, Grafana, CE, FSx        recorded; there is no such service
-    AWS::EC2::VPCCidrBlock                       recorded; a VPC has one range there
+    AWS::EC2::VPCCidrBlock                       recorded; an emulated VPC has only one CIDR
 
-Completed, because MiniStack keeps less than the template says:
+Extended, because MiniStack stores less than the template says:
 
     AWS::EC2::VPC         the attributes CidrBlock and CidrBlockAssociations
     AWS::EKS::Cluster     a real cluster security group, the VPC's id, encryption, service CIDR; subnet checks
     AWS::EKS::Nodegroup   capacity type; subnet and role checks
 
-All of them act through MiniStack's own public API with botocore, as any client would: botocore checks the
-parameters against AWS's models, the service checks the references, and boto3 lists the result. The
-private names of MiniStack are in `internals` and `journaling`, nowhere else.
+All of them use MiniStack's public API with botocore, like any client: botocore checks the parameters against
+AWS's models, the service checks the references, and boto3 lists the result. Only `internals` and `journaling`
+use private names of MiniStack.
 """
 
 from __future__ import annotations
@@ -44,7 +44,7 @@ from modelyard.localcloud.plugin.resource_type import Aws
 
 
 def install(*, endpoint_url: str, journal_file: Path) -> None:
-    """Attach the types and the journal. Once, after MiniStack's settings are in the environment."""
+    """Install the types and the journal. Call once, after MiniStack's settings are in the environment."""
     internals.require_pinned_version()
     aws = Aws(endpoint_url, scope=internals.request_scope)
     internals.attach(

@@ -1,9 +1,9 @@
-"""Custom::CDKBucketDeployment, carried out: the files of a BucketDeployment are in the bucket afterwards.
+"""Custom::CDKBucketDeployment: puts the files of a BucketDeployment into the bucket.
 
-CDK's own handler calls the aws command at a fixed path of its Lambda layer, which does not exist on this
-machine, so the same steps are taken here with botocore: fetch each source from the staging bucket, unzip it,
-replace its markers, upload what the filters select, prune, and empty the prefix on deletion unless retained.
-Not done: CloudFront invalidation (refused) and a stack that asks for the objects' version ids (refused).
+CDK's own handler calls the aws command at a fixed path of its Lambda layer, which does not exist here. The
+same steps with botocore: fetch each source from the staging bucket, unzip it, replace its markers, upload the
+files that the filters select, prune, and empty the prefix on deletion unless retained. Rejected: CloudFront
+invalidation, and a stack that needs the objects' version ids.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ from modelyard.localcloud.plugin.resource_type import (
 _OWNER_TAG = "aws-cdk:cr-owned"
 _DELETE_BATCH = 1000  # the API's limit
 
-# `SystemMetadata` names options of the aws command; these are PutObject's parameters for them.
+# `SystemMetadata` uses option names of the aws command; these are the PutObject parameters.
 _SYSTEM_METADATA = {
     "cache-control": "CacheControl",
     "content-disposition": "ContentDisposition",
@@ -45,17 +45,17 @@ _SYSTEM_METADATA = {
 
 
 def with_markers_replaced(content: bytes, markers: Mapping[str, Any], *, json_escape: bool) -> bytes:
-    """Put the deploy-time values where synthesis left their markers."""
+    """Replace the markers from synthesis with deploy-time values."""
     for marker, value in markers.items():
         text = json.dumps(value) if json_escape else str(value)
         if json_escape and isinstance(value, str):
-            text = text[1:-1]  # the quotes are in the file already
+            text = text[1:-1]  # the file already has the quotes
         content = content.replace(marker.encode(), text.encode())
     return content
 
 
 def selected(path: str, exclude: Sequence[str], include: Sequence[str]) -> bool:
-    """The filters of `aws s3 sync`: everything, less `exclude`, and `include` has the last word."""
+    """The filters of `aws s3 sync`: everything, minus `exclude`; `include` wins."""
     chosen = not any(fnmatch.fnmatchcase(path, pattern) for pattern in exclude)
     return chosen or any(fnmatch.fnmatchcase(path, pattern) for pattern in include)
 
@@ -156,15 +156,14 @@ class BucketDeployment(ResourceType):
 
     @staticmethod
     def _owned(aws: Aws, properties: Properties) -> bool:
-        """A replacement under another id still serves this prefix: CDK marks that with a tag of the
-        bucket."""
+        """Whether a replacement with another id still uses this prefix: CDK marks it with a bucket tag."""
         s3 = aws.client("s3")
         prefix = prefix_of(properties).rstrip("/")
         tag = f"{_OWNER_TAG}:{prefix}" if prefix else _OWNER_TAG
         try:
             tags = s3.get_bucket_tagging(Bucket=properties["DestinationBucketName"])["TagSet"]
         except s3.exceptions.ClientError:
-            return False  # no bucket or no tags: nobody owns it
+            return False  # no bucket or no tags: no owner
         return any(item["Key"].startswith(tag) for item in tags)
 
     def _empty(self, aws: Aws, properties: Properties) -> None:

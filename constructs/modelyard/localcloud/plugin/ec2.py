@@ -1,4 +1,4 @@
-"""EC2 types: elastic addresses, NAT gateways, flow logs, rules of security groups; the VPC's attributes."""
+"""EC2 types: elastic IPs, NAT gateways, flow logs, security group rules; the VPC's attributes."""
 
 from __future__ import annotations
 
@@ -64,7 +64,7 @@ class ElasticAddress(ResourceType):
 
     @staticmethod
     def _made(address: dict[str, Any]) -> Made:
-        # `Ref` of an EIP is the address itself, not the allocation.
+        # `Ref` of an EIP is the address, not the allocation id.
         attributes = {name: address[name] for name in ("PublicIp", "AllocationId")}
         return Made(address["PublicIp"], attributes)
 
@@ -75,7 +75,7 @@ class NatGateway(ResourceType):
 
     def create(self, aws: Aws, place: ResourceAddress, properties: Properties) -> Made:
         ec2 = aws.client("ec2")
-        ec2.describe_subnets(SubnetIds=[properties["SubnetId"]])  # MiniStack would take any id
+        ec2.describe_subnets(SubnetIds=[properties["SubnetId"]])  # MiniStack would accept any id
         allocation = properties.get("AllocationId")
         if allocation and not ec2.describe_addresses(AllocationIds=[allocation])["Addresses"]:
             raise RefusedRequest(
@@ -142,7 +142,7 @@ class FlowLog(ResourceType):
 
 
 class _SecurityGroupRule(ResourceType):
-    """One rule. Everything but the description identifies it."""
+    """One rule, identified by all properties except the description."""
 
     replaced_by = (
         "GroupId",
@@ -209,7 +209,7 @@ class SecurityGroupEgress(_SecurityGroupRule):
 
 
 class Vpc(CompletedType):
-    """`Fn::GetAtt Vpc.CidrBlock` is what CDK writes into the rules of every interface endpoint."""
+    """CDK uses `Fn::GetAtt Vpc.CidrBlock` in the rules of every interface endpoint."""
 
     name = "AWS::EC2::VPC"
 

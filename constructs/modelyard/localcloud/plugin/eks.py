@@ -17,7 +17,7 @@ from modelyard.localcloud.plugin.resource_type import (
     tags_of,
 )
 
-# Where the agents of an add-on live when its `NamespaceConfig` does not say; all others are in kube-system.
+# Namespaces of add-on agents without `NamespaceConfig`; all others are in kube-system.
 _NAMESPACES = {
     "amazon-cloudwatch-observability": "amazon-cloudwatch",
     "adot": "opentelemetry-operator-system",
@@ -35,7 +35,7 @@ class Addon(ResourceType):
         )
         try:
             self._associate(aws, properties)
-        except Exception:  # CloudFormation does not delete what it never learnt about
+        except Exception:  # CloudFormation does not delete a resource without an id
             self.delete(aws, f"{cluster}|{name}", properties)
             raise
         return self._made(cluster, name, answer["addon"]["addonArn"])
@@ -66,7 +66,7 @@ class Addon(ResourceType):
 
     @staticmethod
     def _associate(aws: Aws, properties: Properties) -> None:
-        """As EKS does: the add-on's associations are ordinary ones, and the add-on names their ARNs."""
+        """As in EKS: the add-on's associations are ordinary ones, and the add-on lists their ARNs."""
         cluster, name = properties["ClusterName"], properties["AddonName"]
         namespace = (properties.get("NamespaceConfig") or {}).get("Namespace")
         arns: list[str] = []

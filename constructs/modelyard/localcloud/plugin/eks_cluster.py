@@ -1,4 +1,4 @@
-"""EKS clusters and node groups: MiniStack has both types, and keeps less than the template says."""
+"""EKS clusters and node groups: MiniStack has both types, but stores less than the template says."""
 
 from __future__ import annotations
 
@@ -10,8 +10,8 @@ from modelyard.localcloud.plugin.resource_type import Aws, CompletedType, Proper
 
 
 def require_role(aws: Aws, arn: str, message: str) -> None:
-    """EKS refuses a role that does not exist; MiniStack does not look. Other accounts cannot be looked
-    into."""
+    """EKS rejects a role that does not exist; MiniStack does not check. Roles of other accounts cannot be
+    checked."""
     account, _, resource = arn.partition("::")[2].partition(":")
     if account == aws.account and resource.startswith("role/"):
         iam = aws.client("iam")

@@ -20,7 +20,7 @@ _KEPT = ("Release", "Chart", "Version", "Repository", "ChartAssetURL", "Namespac
 
 
 class HelmChart(ResourceType):
-    """Accepted if its cluster exists, and kept in the journal; nothing is executed."""
+    """Accepted if its cluster exists, and recorded in the journal; nothing is executed."""
 
     name = "Custom::AWSCDK-EKS-HelmChart"
     level = EmulationLevel.RECORDED
@@ -37,7 +37,7 @@ class HelmChart(ResourceType):
         return Made(physical_id, {}, self._detail(new))
 
     def delete(self, aws: Aws, physical_id: str, properties: Properties) -> None:
-        """There is nothing but the record."""
+        """Only the record exists."""
 
     @staticmethod
     def _detail(properties: Properties) -> dict[str, Any]:

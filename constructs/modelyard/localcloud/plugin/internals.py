@@ -1,6 +1,6 @@
-"""Every private name of MiniStack this project leans on.
+"""Every private name of MiniStack that this project uses.
 
-They are not an interface and may change in any release, so the version is checked first and exactly. Used:
+They are no public API and may change in any release, so the exact version is checked first. Used:
 the handler table and the replacing-properties table of `cloudformation.provisioners`, the three functions
 through which `cloudformation.stacks` acts on a resource (in `journaling`), its choice of types that may
 block, the caller of custom resources, the account and region of the running request, the records of EKS,
@@ -32,7 +32,7 @@ from modelyard.localcloud.plugin.resource_type import (
 )
 
 VERSION = "1.5.33"
-CUSTOM_RESOURCE_LIMIT_S = "120"  # AWS waits an hour for an answer that a broken handler will never send
+CUSTOM_RESOURCE_LIMIT_S = "120"  # AWS waits an hour for the response of a broken handler
 
 EksKind = Literal["cluster", "node group", "add-on", "access entry", "association"]
 _EKS_STORES: dict[EksKind, tuple[str, str]] = {
@@ -58,20 +58,20 @@ def require_pinned_version() -> None:
 
 
 def request_scope() -> tuple[str, str]:
-    """Account and region of the stack operation that runs in this context."""
+    """Account and region of the current stack operation."""
     responses = import_module("ministack.core.responses")
     return str(responses.get_account_id()), str(responses.get_region())
 
 
 def eks_record(kind: EksKind, *key: str) -> dict[str, Any]:
-    """MiniStack's own record of something of EKS: what its Describe operations answer from."""
+    """MiniStack's own record of an EKS resource, which its Describe operations return."""
     store, separator = _EKS_STORES[kind]
     record: dict[str, Any] = getattr(import_module("ministack.services.eks"), store)[separator.join(key)]
     return record
 
 
 def set_eks_tags(record: dict[str, Any], arn: str, tags: Mapping[str, str]) -> None:
-    """MiniStack's TagResource knows neither associations nor the tags inside a record."""
+    """MiniStack's TagResource supports neither associations nor the tags inside a record."""
     record["tags"] = dict(tags)
     import_module("ministack.services.eks")._tags[arn] = dict(tags)
 
@@ -136,7 +136,7 @@ def _handlers(
 
 @contextmanager
 def _as_aws_says(*, gone_is_deleted: bool = False) -> Iterator[None]:
-    """Turn a client's error into the sentence CloudFormation puts into an event."""
+    """Turn a client error into CloudFormation's text for an event."""
     import botocore.exceptions  # type: ignore[import-untyped]
 
     try:
@@ -153,7 +153,7 @@ def _as_aws_says(*, gone_is_deleted: bool = False) -> Iterator[None]:
 
 
 def _let_block(stacks: Any, ours: dict[str, ResourceType]) -> None:
-    """Our handlers call the server they run in, so they must not run on its event loop."""
+    """Our handlers call the server that they run in, so they must not block its event loop."""
     original: Callable[[str], bool] = stacks._runs_on_worker_thread
     stacks._runs_on_worker_thread = lambda type_name: type_name in ours or original(type_name)
 
@@ -170,10 +170,10 @@ def _limit_custom_resources() -> None:
 
 
 def _answer_when_settled() -> None:
-    """Hold DescribeStacks back while the stack changes.
+    """Delay DescribeStacks while the stack changes.
 
-    The CDK CLI asks once, then again five seconds later; here nearly every stack settles before the first
-    answer is due, and a deployment of six takes seconds instead of half a minute.
+    The CDK CLI polls every five seconds; here nearly every stack settles before the first answer is due, so a
+    deploy of six takes seconds instead of half a minute.
     """
     cloudformation: Any = import_module("ministack.services.cloudformation")
     original = cloudformation.handle_request
@@ -187,7 +187,7 @@ def _answer_when_settled() -> None:
             deadline = time.monotonic() + HELD_BACK_S
             while time.monotonic() < deadline:
                 status = str((cloudformation._stacks.get(name) or {}).get("StackStatus", ""))
-                # A change set under review stays so until somebody executes it.
+                # A change set under review stays so until it is executed.
                 if not status.endswith("IN_PROGRESS") or status == "REVIEW_IN_PROGRESS":
                     break
                 await asyncio.sleep(0.02)

@@ -1,4 +1,4 @@
-"""Write the journal from where CloudFormation acts on a resource, whoever handles its type."""
+"""Write the journal where CloudFormation acts on a resource, whichever handler its type has."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from modelyard.localcloud.plugin.resource_type import Properties, ResourceAddres
 
 _IGNORED = {"AWS::CDK::Metadata"}
 
-# Types whose physical id alone does not say where to look for them afterwards.
+# Types whose physical id is not enough to look them up later.
 _WHERE_TO_LOOK: dict[str, tuple[str, ...]] = {
     "AWS::IAM::Policy": ("PolicyName", "Roles", "Users", "Groups"),
     "AWS::Lambda::Permission": ("FunctionName",),
@@ -27,7 +27,7 @@ def _level(type_name: str, ours: dict[str, ResourceType]) -> EmulationLevel:
         return ours[type_name].level
     if type_name in _IGNORED:
         return EmulationLevel.IGNORED
-    # A custom resource's Lambda ran and said SUCCESS; what it did is not ours to claim.
+    # A custom resource's Lambda returned SUCCESS; its effects are not known.
     if type_name.startswith(("Custom::", "AWS::CloudFormation::")):
         return EmulationLevel.RECORDED
     return EmulationLevel.CREATED
@@ -89,7 +89,7 @@ def keep(
         logical_id: str,
         attributes: Any = None,
     ) -> Any:
-        if old == new:  # MiniStack asks for every resource of an updated stack
+        if old == new:  # MiniStack calls this for every resource of an updated stack
             return update(type_name, physical_id, old, new, stack, logical_id, attributes)
         with journaled(
             Action.UPDATE, type_name, ResourceAddress(stack, logical_id), physical_id, new

@@ -1,4 +1,5 @@
-"""Types of services that the embedded AWS does not have: accepted, kept in the journal, listed nowhere."""
+"""Types of services that the embedded AWS does not have: accepted, recorded in the journal, listed
+nowhere."""
 
 from __future__ import annotations
 
@@ -18,10 +19,10 @@ from modelyard.localcloud.plugin.resource_type import (
 
 
 class _Recorded(ResourceType):
-    """One type. Its references are checked where the service they name exists; nothing else is."""
+    """One type. Only references to existing services are checked."""
 
     level = EmulationLevel.RECORDED
-    kept: ClassVar[tuple[str, ...]]  # properties that say what it would be
+    kept: ClassVar[tuple[str, ...]]  # properties that describe it
     why: ClassVar[str]
 
     def create(self, aws: Aws, place: ResourceAddress, properties: Properties) -> Made:
@@ -36,10 +37,10 @@ class _Recorded(ResourceType):
         return self._made(physical_id, aws, new)
 
     def delete(self, aws: Aws, physical_id: str, properties: Properties) -> None:
-        """There is nothing but the record."""
+        """Only the record exists."""
 
     def check(self, aws: Aws, properties: Properties) -> None:
-        """Raise where something it names does not exist."""
+        """Raise if a referenced resource does not exist."""
 
     def identity(self, aws: Aws, digest: str, properties: Properties) -> str:
         raise NotImplementedError
@@ -85,7 +86,7 @@ class GrafanaWorkspace(_Recorded):
 
 
 class _CostExplorer(_Recorded):
-    """Monitor and subscription; both are known by their ARN."""
+    """Monitor and subscription; both are identified by their ARN."""
 
     why = "no Cost Explorer here"
     part: ClassVar[str]
@@ -180,5 +181,4 @@ TYPES: tuple[ResourceType, ...] = (
     Capability(),
     VpcCidrBlock(),
 )
-"""Of these CloudFormation is told that they exist; boto3 finds none of them, and the closing table says
-so."""
+"""CloudFormation reports that these exist; boto3 finds none of them, and the closing table says so."""

@@ -1,4 +1,4 @@
-"""What a CloudFormation type is to the plugin, and the AWS it acts on."""
+"""The plugin's interface for a CloudFormation type, and the AWS that it acts on."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ Properties = Mapping[str, Any]
 
 
 class RefusedRequest(ValueError):
-    """A request which AWS would refuse; the text becomes the resource's status reason."""
+    """A request that AWS would reject; the text becomes the resource's status reason."""
 
     def __init__(self, message: str, code: str) -> None:
         super().__init__(f'Resource handler returned message: "{message}" (HandlerErrorCode: {code})')
@@ -21,13 +21,14 @@ class RefusedRequest(ValueError):
 
 @dataclass(frozen=True)
 class ResourceAddress:
-    """Where in which stack a resource is declared."""
+    """Stack and logical id of a resource."""
 
     stack: str
     logical_id: str
 
     def name(self, limit: int) -> str:
-        """A physical name like CloudFormation's own: stable for the same place, cut from the left part."""
+        """A physical name like CloudFormation's: stable for the same address, with its prefix cut to fit
+        `limit`."""
         suffix = hashlib.sha256(f"{self.stack}/{self.logical_id}".encode()).hexdigest()[:12]
         return f"{self.stack}-{self.logical_id}"[: limit - 13] + f"-{suffix}"
 
@@ -42,7 +43,7 @@ class Made:
 
 
 class Aws:
-    """Botocore clients of the embedded AWS, acting for the account and region of the stack."""
+    """Botocore clients of the embedded AWS, for the account and region of the stack."""
 
     def __init__(self, endpoint_url: str, *, scope: Callable[[], tuple[str, str]]) -> None:
         self._endpoint_url = endpoint_url
@@ -58,7 +59,7 @@ class Aws:
         return self._scope()[1]
 
     def arn(self, service: str, resource: str) -> str:
-        """ARN of something of the stack's account and region."""
+        """ARN of a resource in the stack's account and region."""
         return f"arn:aws:{service}:{self.region}:{self.account}:{resource}"
 
     def client(self, service: str) -> Any:
@@ -72,10 +73,10 @@ class Aws:
                 service,
                 region_name=region,
                 endpoint_url=self._endpoint_url,
-                aws_access_key_id=account,  # MiniStack reads twelve digits as the account
+                aws_access_key_id=account,  # MiniStack takes twelve digits as the account
                 aws_secret_access_key="local",
                 config=botocore.config.Config(
-                    retries={"total_max_attempts": 1},  # a refusal is an answer
+                    retries={"total_max_attempts": 1},  # an error is an answer
                     s3={"addressing_style": "path"},
                     proxies={},
                 ),
@@ -84,11 +85,11 @@ class Aws:
 
 
 class ResourceType:
-    """One CloudFormation type. `delete` may be called for what is already gone."""
+    """One CloudFormation type. `delete` may be called for a resource that is already gone."""
 
     name: ClassVar[str]
     level: ClassVar[EmulationLevel] = EmulationLevel.CREATED
-    replaced_by: ClassVar[tuple[str, ...]] = ()  # a change of these makes a new resource
+    replaced_by: ClassVar[tuple[str, ...]] = ()  # properties whose change replaces the resource
     completes: ClassVar[bool] = False  # MiniStack's own handler runs first, this one adds to it
 
     def create(self, aws: Aws, place: ResourceAddress, properties: Properties) -> Made:
@@ -104,15 +105,15 @@ class ResourceType:
 
 
 class CompletedType(ResourceType):
-    """A type which MiniStack has: `check` may refuse before it acts, `complete` adds what it left out."""
+    """A type that MiniStack has: `check` may reject it first, `complete` adds what is missing."""
 
     completes = True
 
     def check(self, aws: Aws, properties: Properties) -> None:
-        """Raise `Refused` for what AWS would not accept."""
+        """Raise `Refused` if AWS would reject it."""
 
     def complete(self, aws: Aws, physical_id: str, properties: Properties) -> Properties:
-        """Further attributes for `Fn::GetAtt`."""
+        """Additional attributes for `Fn::GetAtt`."""
         return {}
 
     def deleted(self, aws: Aws, physical_id: str, properties: Properties) -> None:
@@ -134,5 +135,5 @@ def camel(value: Any) -> Any:
 
 
 def given(properties: Properties, *names: str) -> dict[str, Any]:
-    """Those of the named properties that the template sets."""
+    """The subset of `names` that the template sets."""
     return {name: properties[name] for name in names if properties.get(name) not in (None, "", [])}

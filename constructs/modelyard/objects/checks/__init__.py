@@ -1,1 +1,1 @@
-"""Jobs that ask a model after it was delivered."""
+"""Jobs that check or load a model after its delivery."""

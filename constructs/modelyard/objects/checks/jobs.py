@@ -1,7 +1,7 @@
-"""Jobs that ask a served model, as its clients would: the smoke test, and load that measures it.
+"""Jobs that call a served model as its clients do: the smoke test, and the load test.
 
-A Job cannot be changed, so its name carries a hash of what it does and of the server that it asks: another
-server is another Job, and so another verdict.
+A Job is immutable, so its name carries a hash of its own spec and of the server it calls: a changed server
+gets a new Job, and so a new verdict.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ MOUNT_PATH: Final = "/checks"
 _REQUEST_SECONDS: Final = 120
 _WEEK: Final = 7 * 24 * 3600
 
-# Kubernetes tells a pod its own name, and by a label the name of its Job.
+# A pod learns its own name and its Job's name (a label) through the downward API.
 _NAMES: Final = {
     "JOB_NAME": "metadata.labels['batch.kubernetes.io/job-name']",
     "POD_NAME": "metadata.name",
@@ -44,7 +44,7 @@ OPENAI: Final = "openai==3.51.0"
 LLMETER: Final = ("llmeter==0.2.0", "httpx==0.28.1")
 BOTO3: Final = "boto3==1.44.5"
 
-# Starts the program that the ConfigMap holds. No `${}`: Flux would take it for a variable of its own.
+# Starts the program in the ConfigMap. No `${}` in it: Flux would substitute it.
 START_SCRIPT: Final = """\
 import os, runpy, subprocess, sys
 if packages := os.environ["PACKAGES"].split():
@@ -57,7 +57,7 @@ runpy.run_module(os.environ["PROGRAM"], run_name="__main__")
 
 @cache
 def program_files(modules: tuple[str, ...]) -> Mapping[str, str]:
-    """Path to source: modules of `modelyard.endpoint_tests`, in packages of their own name."""
+    """Path to source of some modules of `modelyard.endpoint_tests`, in packages of the same names."""
     package = files("modelyard.endpoint_tests")
     sources = {
         f"modelyard/endpoint_tests/{name}.py": package.joinpath(f"{name}.py").read_text(encoding="utf-8")
@@ -71,14 +71,14 @@ class Program:
     """A program of `modelyard.endpoint_tests` that jobs run."""
 
     kind: str
-    """Its module, and part of the jobs' names."""
+    """Its module, and a part of the Jobs' names."""
     modules: tuple[str, ...]
-    """What it consists of."""
+    """Its modules."""
     packages: tuple[str, ...]
-    """What it installs, pinned."""
+    """The pip packages that it installs, pinned."""
     retries: int
     seconds: int
-    """Longest run, once the server answers."""
+    """Longest run in seconds, once the server answers."""
     memory: str
 
 
@@ -90,28 +90,28 @@ SMOKE: Final = Program(
     seconds=900,
     memory="512Mi",
 )
-"""Every check of `modelyard smoke`; it fails where one does."""
+"""All checks of `modelyard smoke`; fails if one of them fails."""
 
 BENCH: Final = Program(
     kind="bench",
     modules=("endpoint", "measurement", "load", "outcome", "report", "bench"),
     packages=(OPENAI, *LLMETER),
-    retries=0,  # a second run would start with warm caches
+    retries=0,  # a second run would find warm caches
     seconds=3600,
     memory="1Gi",
 )
-"""The load of `modelyard bench` with its defaults; the page and the document are its log."""
+"""The load of `modelyard bench` with its defaults; the report goes to its log."""
 
 
 def smoke_job(plan: ModelPlan, environment: Environment) -> Manifest:
-    """The job that checks a model after it was delivered."""
+    """The Job that checks a model after its delivery."""
     return _job(SMOKE, plan, environment, {})
 
 
 def bench_job(plan: ModelPlan, environment: Environment) -> Manifest:
-    """The job that measures a model after it was delivered."""
+    """The Job that load-tests a model after its delivery."""
     work = planned.RequestLengths(RequestedLoad.prompt_tokens, RequestedLoad.output_tokens).within(
-        plan.serving.max_model_len // 2  # prompts are only about as long as asked for
+        plan.serving.max_model_len // 2  # prompts have only roughly the requested length
     )
     limits = bounds(plan, work.input_tokens, work.output_tokens, CONCURRENCY)
     rounded = {level: round(bound, 1) for level, bound in limits.items()}
@@ -121,7 +121,7 @@ def bench_job(plan: ModelPlan, environment: Environment) -> Manifest:
 
 
 def client_programs(environment: Environment) -> Iterator[Manifest]:
-    """The program of each kind of job that the environment runs, once for all models."""
+    """One ConfigMap with the program for each kind of Job that the environment runs, shared by all models."""
     wanted = ((SMOKE, environment.checks.smoke), (BENCH, environment.checks.bench))
     for program in (program for program, stated in wanted if stated):
         sources = program_files(program.modules)
@@ -137,10 +137,10 @@ def client_programs(environment: Environment) -> Iterator[Manifest]:
 
 
 def _job(program: Program, plan: ModelPlan, environment: Environment, own: Mapping[str, str]) -> Manifest:
-    """A Job that runs `program`; `own` are its variables beyond those of every program."""
+    """A Job that runs `program`; `own`: its variables beyond the common ones."""
     labels = model_labels(plan, environment.name, component=ENDPOINT_CHECK)
     pod = _pod(program, plan, environment, own)
-    server = server_pod(  # one name for the job, whatever runs the server
+    server = server_pod(  # the same Job name for every runner
         replace(plan, runner=OURS),
         environment=environment.name,
         priority_class=PRIORITY_CLASS,
@@ -153,7 +153,7 @@ def _job(program: Program, plan: ModelPlan, environment: Environment, own: Mappi
         "activeDeadlineSeconds": plan.startup.deadline + program.seconds,
         "template": {"metadata": {"labels": labels}, "spec": pod},
     }
-    if environment.delivery != "flux":  # Flux would make it again as soon as it is gone
+    if environment.delivery != "flux":  # Flux would recreate a Job that its TTL deleted
         spec["ttlSecondsAfterFinished"] = _WEEK
     return manifest(
         api_version="batch/v1",
@@ -207,18 +207,18 @@ def _pod(
             config_map("program", program_name(program.kind, sources), paths),
             empty_dir("tmp", "1Gi"),
         ],
-        fields={"restartPolicy": "Never"},  # every attempt keeps its log
+        fields={"restartPolicy": "Never"},  # keeps the log of every attempt
     ).spec()
 
 
 def program_name(kind: str, sources: Mapping[str, str]) -> str:
-    """Name of the ConfigMap; another program has another one, and so its jobs have."""
+    """Name of the ConfigMap; it changes with the program, and so do the names of the Jobs."""
     return f"{kind}-program-{digest(dict(sources))}"
 
 
 def _handling(environment: Environment) -> dict[str, str]:
-    """Argo CD runs it after each synchronisation, which is successful only then. Flux makes it anew where its
-    bucket is another one, which it could not change."""
+    """Argo CD runs the Job after each sync, and the sync succeeds only if the Job does. Flux recreates an
+    immutable Job when its report bucket changes."""
     if environment.delivery == "flux":
         return {"kustomize.toolkit.fluxcd.io/force": "enabled"}
     if environment.delivery != "argocd":

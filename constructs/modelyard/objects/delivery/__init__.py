@@ -1,1 +1,1 @@
-"""What the platform stands on, as Flux or Argo CD installs it."""
+"""The add-ons that the platform needs, installed by Flux or Argo CD."""

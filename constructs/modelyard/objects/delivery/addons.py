@@ -1,4 +1,4 @@
-"""Chart of the Helm releases that the platform stands on, at the versions of `modelyard.releases`."""
+"""Helm releases that the platform needs, at the versions of `modelyard.releases`."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from modelyard.spec import Environment
 
 
 def addons(plan: Plan) -> Iterator[Manifest]:
-    """Karpenter, device plugins, External Secrets, and Prometheus and KEDA where models use them."""
+    """Karpenter, device plugins, External Secrets; Prometheus and KEDA if models use them."""
     environment = plan.environment
     autoscaling = any(model.model.autoscaled for model in plan.models)
     if not environment.cluster.auto_mode:
@@ -57,7 +57,7 @@ def addons(plan: Plan) -> Iterator[Manifest]:
 
 
 def _groups(environment: Environment) -> Iterator[Manifest]:
-    """Replicas of several nodes: their controller, and the fabric between them."""
+    """For replicas that span nodes: LeaderWorkerSet's controller, and EFA."""
     yield _namespace("lws-system", "restricted")
     yield from _addon(environment, "lws", namespace="lws-system")
     fabric = [name for name, pool in environment.pools.items() if pool.fabric == "efa"]
@@ -95,7 +95,7 @@ def _definitions(environment: Environment, project: str) -> Iterator[Manifest]:
 
 def _karpenter(environment: Environment, prices: Prices) -> Iterator[Manifest]:
     cluster = environment.cluster_name
-    # Helm never upgrades definitions that a chart carries in crds/, so they are a release of their own.
+    # Helm never upgrades CRDs in a chart's crds/, so they are a release of their own.
     yield from _addon(environment, "karpenter-crd", namespace="kube-system")
     yield from _addon(
         environment,
@@ -125,7 +125,7 @@ def _karpenter(environment: Environment, prices: Prices) -> Iterator[Manifest]:
 def _device_plugins(environment: Environment) -> Iterator[Manifest]:
     pools = environment.pools
     vendors = {name: accelerator_of(pool.accelerator).vendor for name, pool in pools.items()}
-    # Bottlerocket's NVIDIA image brings its own plugin; two would both register the GPUs.
+    # Bottlerocket's NVIDIA image brings its own device plugin; two plugins would both register the GPUs.
     nvidia = [n for n, pool in pools.items() if vendors[n] == "nvidia" and pool.ami.startswith("al2023")]
     if nvidia:
         yield from _addon(
@@ -161,7 +161,8 @@ def _gpu_metrics(environment: Environment) -> Iterator[Manifest]:
         values={
             "affinity": _on_pools(list(nvidia)),
             "tolerations": [{"key": t, "operator": "Exists", "effect": "NoSchedule"} for t in taints],
-            # The PodMonitor is ours: Prometheus' definitions may not be there when this is installed.
+            # The PodMonitor is rendered separately: Prometheus' CRDs may not exist yet when this is
+            # installed.
             "serviceMonitor": {"enabled": False},
             "customMetrics": dcgm_counters(),
         },
@@ -196,7 +197,7 @@ def _managed_workspace(environment: Environment) -> dict[str, Any]:
     return {
         "url": "${" + METRICS_VARIABLE + "}api/v1/remote_write",
         "sigv4": {"region": environment.region},
-        # Samples wait in memory while AWS throttles; these are the figures of AWS' own guide.
+        # Samples wait in memory while AWS throttles; the numbers are from AWS' own guide.
         "queueConfig": {"maxSamplesPerSend": 1000, "maxShards": 200, "capacity": 2500},
     }
 
@@ -245,6 +246,7 @@ def _on_pools(names: list[str]) -> dict[str, Any]:
 
 
 def dcgm_counters() -> str:
-    """The exporter's list of counters: those of the metric table, so that what rules ask for is collected."""
+    """The DCGM exporter's counters: those of the metric table, so that every metric in a rule is
+    collected."""
     families = metrics_of_exporter("dcgm-exporter").families.values()
     return "".join(f"{metric.name}, {metric.type}, {metric.help}\n" for metric in families)

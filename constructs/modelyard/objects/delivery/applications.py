@@ -9,8 +9,8 @@ from modelyard.objects.manifest import Manifest
 from modelyard.spec import Environment
 from modelyard.spec.environment import GitRepository
 
-# Folder to sync wave: add-ons bring the definitions that the platform needs, and it the nodes for the models,
-# which the checks ask.
+# Folder to sync wave: add-ons bring the platform's CRDs, the platform the models' nodes, and checks call the
+# models.
 _WAVES = {"addons": -10, "monitoring": -5, "platform": -5, "models": 0, "checks": 5}
 
 

@@ -14,7 +14,7 @@ IN_CLUSTER = "https://kubernetes.default.svc"
 
 
 def argo_server(environment: Environment) -> str:
-    """The cluster as the environment's Argo CD knows it."""
+    """Address of the cluster in the environment's Argo CD."""
     if environment.git is None or environment.git.managed is None:
         return IN_CLUSTER
     partition = "aws-cn" if environment.region.startswith("cn-") else "aws"
@@ -29,9 +29,9 @@ def argo_application(
     source: Mapping[str, Any],  # Argo CD's `spec.source`
     destination: str | None = None,  # namespace; default: each object's own
     wave: int = 0,  # lower waves are healthy before higher ones start
-    server: str = IN_CLUSTER,  # where to; a managed Argo CD is outside, and takes the cluster's ARN
+    server: str = IN_CLUSTER,  # destination server; a managed Argo CD runs outside the cluster and takes its ARN
 ) -> Manifest:
-    """An automatically synchronised Application into this cluster."""
+    """An automatically synced Application for this cluster."""
     target = {"server": server}
     return manifest(
         api_version="argoproj.io/v1alpha1",

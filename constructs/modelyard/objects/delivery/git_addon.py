@@ -1,4 +1,4 @@
-"""Definitions that no chart carries: a folder of a project's repository at a tag, applied as it is."""
+"""CRDs that no chart carries: a folder of a project's repository at a tag, applied unchanged."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ def git_addon(
         spec={
             "interval": "1h",
             "path": f"./{path}",
-            # Definitions that go take every object of their kind with them.
+            # Deleting a CRD deletes every object of its kind.
             "prune": False,
             "sourceRef": {"kind": "GitRepository", "name": name},
             "wait": True,

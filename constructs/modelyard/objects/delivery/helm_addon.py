@@ -20,7 +20,7 @@ def helm_addon(
     chart: str,
     version: str,
     values: Mapping[str, Any],
-    after: Sequence[str] = (),  # releases that must be ready before
+    after: Sequence[str] = (),  # releases that must be ready first
     definitions: bool = True,  # install the CRDs that the chart carries in crds/
     server: str = IN_CLUSTER,  # for Argo CD
 ) -> Iterator[Manifest]:

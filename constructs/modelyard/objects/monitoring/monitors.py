@@ -1,5 +1,5 @@
-"""What watches models and the platform: rules, dashboards, and the monitors of everybody whom the queries
-ask."""
+"""Monitoring of models and platform: rules, dashboards, and a monitor for every source that the queries
+use."""
 
 from __future__ import annotations
 
@@ -15,14 +15,14 @@ from modelyard.observability.dashboards import dashboards
 from modelyard.planning import ModelPlan, Plan
 from modelyard.spec import Environment
 
-# Exporters that read devices run as root; each has a namespace of its own for it.
+# Exporters that read devices run as root, so each has its own namespace.
 DCGM_NAMESPACE = "dcgm-exporter"
 _NEURON_NAMESPACE = "neuron-monitor"
 
-# Neuron's image of 2026-10; the command is the one of its DaemonSet.
+# Neuron's image of 2026-10; the command is the DaemonSet's.
 _NEURON_MONITOR = "public.ecr.aws/neuron/neuron-monitor:1.10.0"
 _NEURON_PORT = 8000
-# Without this the pod that holds a GPU would be replaced by the exporter's own.
+# Otherwise the exporter's own pod would replace the label of the pod that holds the GPU.
 _THEIR_LABELS = {"honorLabels": True}
 
 
@@ -39,7 +39,7 @@ def model_rules(plan: ModelPlan, environment: Environment) -> Manifest:
 
 
 def platform_monitoring(plan: Plan) -> Iterator[Manifest]:
-    """Rules, dashboards and PodMonitors of what the models of an environment share."""
+    """Rules, dashboards and PodMonitors shared by the models of an environment."""
     environment = plan.environment
     monitoring = environment.monitoring
     yield _rules(
@@ -100,7 +100,7 @@ def _pod_monitor(
 
 
 def _neuron_monitor(environment: Environment) -> Iterator[Manifest]:
-    """AWS publishes it as a manifest, in none of its charts."""
+    """AWS publishes it only as a manifest, not as a chart."""
     pools = [
         (name, accelerator_of(pool.accelerator))
         for name, pool in environment.pools.items()

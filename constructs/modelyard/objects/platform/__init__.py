@@ -1,1 +1,1 @@
-"""What all models of an environment share: namespace, nodes, cache, secrets, shares of teams."""
+"""Objects shared by all models of an environment: namespace, nodes, cache, secrets, team quotas."""

@@ -1,4 +1,5 @@
-"""A NodePool with its node class for one accelerator, and prices that nobody publishes."""
+"""A NodePool with its node class for one accelerator, and prices for instance types without a public
+price."""
 
 from __future__ import annotations
 
@@ -19,16 +20,16 @@ from modelyard.planning.admission import candidates, priced_by, root_volume_gib,
 from modelyard.planning.placement import launchable
 from modelyard.spec import Environment, Pool
 
-# Models take minutes to load: a node without pods stays this long, so that a rollout in place finds it again.
+# Models take minutes to load: an empty node stays this long, so that a rollout can reuse it.
 _CONSOLIDATE_AFTER = "30m"
 
-# Where every warning counts, drifted nodes are replaced between 02:00 and 04:00 UTC alone.
+# In strict environments, drifted nodes are replaced only between 02:00 and 04:00 UTC.
 _NO_DRIFT = {"nodes": "0", "reasons": ["Drifted"], "schedule": "0 4 * * *", "duration": "22h"}
 
 
 def accelerator_pool(*, name: str, pool: Pool, environment: Environment) -> Iterator[Manifest]:
-    """Nodes for one accelerator: only the instance types that the plan knows, tainted, and never consolidated
-    while a model runs on them."""
+    """Nodes for one accelerator: only instance types that the plan knows, tainted, never consolidated while a
+    model runs on them."""
     types = launchable(pool, environment.region)
     yield node_class(
         name=name,
@@ -55,8 +56,7 @@ def accelerator_pool(*, name: str, pool: Pool, environment: Environment) -> Iter
 
 
 def price_overlays(environment: Environment, prices: Prices) -> Iterator[Manifest]:
-    """What pools say a type costs on demand, for types that Karpenter would never launch for want of a
-    price."""
+    """On-demand prices that pools state for types that Karpenter cannot price, and so would never launch."""
     for instance_type, price in sorted(stated_prices(environment, prices).items()):
         name = f"price-{instance_type.replace('.', '-')}"
         yield manifest(
@@ -72,7 +72,7 @@ def price_overlays(environment: Environment, prices: Prices) -> Iterator[Manifes
 
 
 def stated_prices(environment: Environment, prices: Prices) -> dict[str, float]:
-    """Types without a public price to the US dollars an hour that a pool states."""
+    """Instance types without a public price, and the US dollars per hour that a pool states for them."""
     return {
         instance_type: pool.prices[instance_type]["on-demand"]
         for pool in environment.pools.values()
@@ -81,12 +81,12 @@ def stated_prices(environment: Environment, prices: Prices) -> dict[str, float]:
 
 
 def _efa_interfaces(types: list[InstanceType]) -> list[dict[str, Any]]:
-    """One interface with an address, and an EFA device without one on every network card: addresses stay for
-    pods.
+    """One interface with IP addresses, and an EFA-only device on every network card, so that addresses are
+    left for pods.
 
-    Without this Karpenter attaches every interface with addresses of its own (Karpenter, EC2NodeClass
-    networkInterfaces; hardware/data/fabric.yaml has the devices). A pool of several families takes the
-    highest device that one of them uses.
+    Without this, Karpenter attaches every interface with its own addresses (Karpenter, EC2NodeClass
+    networkInterfaces; devices: hardware/data/fabric.yaml). A pool of several families takes the highest
+    device index among them.
     """
     cards = min((t.efa_interfaces for t in types if t.efa_interfaces), default=0)
     first_card = max((t.efa_devices.first_card for t in types), default=0)
@@ -135,6 +135,6 @@ def _node_pool(
         },
     }
     if pool.nodes:
-        # One more while a drifted node is replaced; a static pool takes no other limit.
+        # One more while a drifted node is replaced; a static pool accepts no other limit.
         return {**spec, "replicas": pool.nodes, "limits": {"nodes": str(pool.nodes + 1)}}
     return {**spec, "limits": {accelerator.resource: str(pool.limit)}}

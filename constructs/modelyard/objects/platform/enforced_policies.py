@@ -1,4 +1,4 @@
-"""The switch without which EKS Auto Mode accepts NetworkPolicies and ignores them."""
+"""The setting without which EKS Auto Mode accepts NetworkPolicies and ignores them."""
 
 from __future__ import annotations
 
@@ -9,10 +9,10 @@ from modelyard.objects.manifest import Manifest, manifest
 
 
 def enforced_network_policies() -> Iterator[Manifest]:
-    """The ConfigMap that starts EKS' network policy controller; node classes do the rest with
+    """The ConfigMap that starts EKS' network policy controller; the other setting is the node classes'
     `networkPolicy`.
 
-    Auto Mode has no add-on `vpc-cni` that could be told (EKS user guide, auto-net-pol).
+    Auto Mode has no add-on `vpc-cni` to configure (EKS user guide, auto-net-pol).
     """
     yield manifest(
         api_version="v1",

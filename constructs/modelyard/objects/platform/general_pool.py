@@ -1,4 +1,4 @@
-"""CPU nodes on demand: downloads of weights, and whatever the fixed system nodes do not hold."""
+"""On-demand CPU nodes: for weight downloads, and for pods that do not fit on the fixed system nodes."""
 
 from __future__ import annotations
 
@@ -18,13 +18,13 @@ from modelyard.spec import Environment
 
 NAME = "general"
 _VOLUME_GIB = 60
-# With addresses in blocks, interfaces no longer bound the pods of a node: what AWS advises for nodes below 30
-# vCPU.
+# With prefix delegation, network interfaces no longer limit the pods per node: AWS' recommended maximum for
+# nodes below 30 vCPU.
 _PODS_WITH_PREFIXES = 110
 
 
 def general_pool(environment: Environment) -> Iterator[Manifest]:
-    """Graviton nodes of the current generations, packed densely: nothing here takes long to start again."""
+    """Graviton nodes of current generations, packed densely: every pod here restarts quickly."""
     nodes = environment.cluster.general_nodes
     yield node_class(
         name=NAME,

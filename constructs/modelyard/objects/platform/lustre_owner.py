@@ -1,4 +1,4 @@
-"""Gives the root of a new Lustre file system to the model servers' user."""
+"""Makes the model servers' user the owner of a new Lustre file system's root."""
 
 from __future__ import annotations
 
@@ -18,11 +18,11 @@ _PATH = "/models"
 
 
 def lustre_owner(cache: Cache) -> Iterator[Manifest]:
-    """A Job that runs as root once, in a namespace of its own at Pod Security level `baseline`, with one
+    """A Job that runs once as root, in its own namespace at Pod Security level `baseline`, with one
     capability.
 
-    An access point decides who owns what on EFS and S3 Files. Lustre has none, its driver changes no owner of
-    a shared volume, and root owns a new file system: nobody else could write the first file.
+    EFS and S3 Files set the owner through an access point. Lustre has none, its CSI driver does not change
+    the owner of a shared volume, and root owns a new file system: no other user could write the first file.
     """
     labels = {**platform_labels(_NAME), "app.kubernetes.io/name": _NAME}
     yield manifest(

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from modelyard.names import DNS_NAME, FILE_SYSTEM_ID, MODEL_CACHE, MOUNT_NAME, cache_variable
+from modelyard.names import ACCESS_POINT_ID, DNS_NAME, FILE_SYSTEM_ID, MODEL_CACHE, MOUNT_NAME, cache_variable
 from modelyard.objects.labels import platform_labels
 from modelyard.objects.manifest import Manifest, manifest
 from modelyard.spec.storage import Cache
@@ -20,8 +20,7 @@ def shared_model_cache(
     namespace: str,
     cache: Cache,
 ) -> Iterator[Manifest]:
-    """StorageClass, PersistentVolume and claim `model-cache`, readable and writable from every zone at
-    once."""
+    """StorageClass, PersistentVolume and claim `model-cache`, read-write from every zone at the same time."""
     labels = platform_labels(MODEL_CACHE)
     yield manifest(
         api_version="storage.k8s.io/v1",
@@ -38,7 +37,7 @@ def shared_model_cache(
         namespace=namespace,
         cache=cache,
         labels=labels,
-        # Weights are expensive to fetch again: neither Flux nor Argo CD removes the claim.
+        # Weights are expensive to fetch again: neither Flux nor Argo CD deletes the claim.
         annotations={
             "argocd.argoproj.io/sync-options": "Prune=false",
             "kustomize.toolkit.fluxcd.io/prune": "disabled",
@@ -91,8 +90,8 @@ def static_volume(
 
 
 def volume_source(cache: Cache) -> tuple[dict[str, Any], list[str]]:
-    """The CSI source of the cache's PersistentVolume, and its mount options. What exists only after the
-    deploy stands as `${NAME}`, which Flux fills in."""
+    """The CSI source of the cache's PersistentVolume, and its mount options. Ids that exist only after the
+    deploy are `${NAME}`, which Flux substitutes."""
 
     def value(key: str) -> str:
         return "${" + cache_variable(cache.file_system, key) + "}"
@@ -105,7 +104,7 @@ def volume_source(cache: Cache) -> tuple[dict[str, Any], list[str]]:
             "volumeAttributes": attributes,
         }, ["flock"]
     file_system = cache.file_system_id or value(FILE_SYSTEM_ID)
-    handle = f"{file_system}::{cache.access_point_id or value('access-point-id')}"
+    handle = f"{file_system}::{cache.access_point_id or value(ACCESS_POINT_ID)}"
     if cache.file_system == "s3-files":
-        handle = f"s3files:{handle}"  # without the prefix the driver takes it for EFS
+        handle = f"s3files:{handle}"  # without the prefix the driver assumes EFS
     return {"driver": "efs.csi.aws.com", "volumeHandle": handle}, ["tls"]

@@ -1,4 +1,4 @@
-"""The namespace of the models: restricted, closed by default, with a priority of its own."""
+"""The namespace of the models: restricted, default-deny, with its own PriorityClasses."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from modelyard.spec import Environment
 
 def model_namespace(environment: Environment, runner: Runner = OURS) -> Iterator[Manifest]:
     """Namespace at Pod Security level `restricted`, with traffic denied unless a policy allows it; `runner`
-    starts the servers that jobs ask."""
+    starts the servers that Jobs call."""
     name = environment.namespace
     yield manifest(
         api_version="v1",
@@ -36,7 +36,7 @@ def model_namespace(environment: Environment, runner: Runner = OURS) -> Iterator
             "egress": [name_resolution(environment), {"ports": [{"port": 443, "protocol": "TCP"}]}],
         },
     )
-    if environment.checks.enabled:  # let jobs ask the models
+    if environment.checks.enabled:  # allow Jobs to call the models
         yield _policy(
             name,
             CHECKS_ACCOUNT,

@@ -1,5 +1,4 @@
-"""What every launched node has in common, as Karpenter's EC2NodeClass or as the NodeClass of EKS Auto
-Mode."""
+"""Settings shared by all launched nodes, as Karpenter's EC2NodeClass or as the NodeClass of EKS Auto Mode."""
 
 from __future__ import annotations
 
@@ -14,8 +13,8 @@ from modelyard.objects.manifest import Manifest, manifest
 from modelyard.spec import Environment
 
 _VOLUME = {"volumeType": "gp3", "encrypted": True, "deleteOnTermination": True}
-# gp3's maximum: images of ten gigabytes unpack as fast as the volume writes, and the node is paid for
-# meanwhile.
+# gp3's maximum: images of ten gigabytes unpack as fast as the volume writes, while the node is already
+# billed.
 _FASTEST: Final = {"iops": 16000, "throughput": 1000}
 
 _NODEADM_PULL = """\
@@ -38,8 +37,8 @@ pull-mode = "parallel-pull-unpack"
 class NodeClass:
     """Settings of a node class.
 
-    Auto Mode brings its own images, pulls layers in parallel and uses local disks by itself, so `ami`,
-    `local_disks` and `pods` say nothing there.
+    Auto Mode brings its own AMIs, pulls layers in parallel and uses local disks by default, so it ignores
+    `ami`, `local_disks` and `pods`.
     """
 
     ami: str
@@ -48,14 +47,14 @@ class NodeClass:
     fastest_volume: bool = False
     parallel_pull: bool = False
     local_disks: bool = False
-    pods: int | None = None  # most pods a node; default: by its network interfaces
+    pods: int | None = None  # maximum pods per node; default: limited by its network interfaces
     interfaces: Sequence[dict[str, Any]] = ()
     reservations: Sequence[str] = ()
     placement_group: str | None = None
 
 
 def node_class(*, name: str, environment: Environment, settings: NodeClass) -> Manifest:
-    """The class: the cluster's subnets, group and role, IMDSv2, encrypted disks."""
+    """The node class: the cluster's subnets, security group and role, IMDSv2, encrypted disks."""
     auto = environment.cluster.auto_mode
     group, kind = _kind(environment)
     return manifest(
@@ -79,22 +78,22 @@ def _kind(environment: Environment) -> tuple[str, str]:
 
 
 def instance_label(environment: Environment, name: str) -> str:
-    """The well-known label of an instance's property, such as `instance-category`."""
+    """The well-known node label of an instance property, such as `instance-category`."""
     domain = "eks.amazonaws.com" if environment.cluster.auto_mode else "karpenter.k8s.aws"
     return f"{domain}/{name}"
 
 
 def one_of(key: str, values: list[str]) -> dict[str, Any]:
-    """A requirement of a NodePool."""
+    """A NodePool requirement with operator `In`."""
     return {"key": key, "operator": "In", "values": values}
 
 
 def lifetime(environment: Environment, *, serves: bool) -> dict[str, str]:
-    """When nodes of a pool end, in the words of a NodePool's template. `serves`: models run there.
+    """Expiry settings of a NodePool's template. `serves`: whether models run on its nodes.
 
-    Expiry asks neither budgets nor do-not-disrupt: it would end loaded models. EKS Auto Mode insists on it:
-    21 days are the most, with the time that a drain may take (EKS user guide, automode; AWS builders.flash,
-    2025-04).
+    Expiry ignores disruption budgets and do-not-disrupt, so it would kill loaded models. EKS Auto Mode
+    requires it: at most 21 days, including the time for a drain (EKS user guide, automode; AWS
+    builders.flash, 2025-04).
     """
     if environment.cluster.auto_mode:
         return {"expireAfter": "480h", "terminationGracePeriod": "24h"}
@@ -114,7 +113,7 @@ def _karpenter(environment: Environment, settings: NodeClass) -> dict[str, Any]:
         "instanceProfile": f"{environment.cluster_name}-node",
         **_network(environment, settings),
         "blockDeviceMappings": [{"deviceName": "/dev/xvda" if al2023 else "/dev/xvdb", "ebs": ebs}],
-        # One hop ends at the node: a pod that asks for the node's credentials gets no answer.
+        # One hop ends at the node: pods cannot reach IMDS for the node's credentials.
         "metadataOptions": {"httpTokens": "required", "httpPutResponseHopLimit": 1},
     }
     if settings.parallel_pull and platform_facts().pulls_in_parallel(settings.ami):
@@ -137,7 +136,7 @@ def _auto_mode(environment: Environment, settings: NodeClass) -> dict[str, Any]:
         # Otherwise NetworkPolicies are accepted and ignored.
         "networkPolicy": "DefaultAllow",
     }
-    if environment.network.pod_cidr:  # the two go together
+    if environment.network.pod_cidr:  # both fields are required together
         cluster = environment.cluster_name
         spec["podSubnetSelectorTerms"] = [{"tags": {POD_SUBNETS_TAG: cluster}}]
         spec["podSecurityGroupSelectorTerms"] = [{"tags": {"aws:eks:cluster-name": cluster}}]
@@ -147,12 +146,12 @@ def _auto_mode(environment: Environment, settings: NodeClass) -> dict[str, Any]:
 
 
 def _network(environment: Environment, settings: NodeClass) -> dict[str, Any]:
-    """What both kinds of classes spell alike."""
+    """Fields with the same names in both kinds of classes."""
     cluster = environment.cluster_name
     zones = settings.zones or environment.availability_zones
     existing = environment.network.vpc
     spec: dict[str, Any] = {
-        # Subnets of others cannot be tagged from here.
+        # Existing subnets cannot be tagged from here.
         "subnetSelectorTerms": [{"id": existing.private_subnets[zone]} for zone in zones]
         if existing
         else [{"tags": {DISCOVERY_TAG: cluster}}],

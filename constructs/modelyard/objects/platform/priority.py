@@ -1,5 +1,5 @@
-"""Priorities of models' pods; a team with a share of the accelerators has classes of its own, by which it is
-counted."""
+"""PriorityClasses of the models' pods. A team with an accelerator quota has its own classes, on which the
+quota is scoped."""
 
 from __future__ import annotations
 
@@ -24,14 +24,14 @@ def priority_class(plan: ModelPlan, environment: Environment) -> str:
 
 
 def priority_names(team: str | None = None) -> tuple[str, str]:
-    """Names of the two classes: of servers, and of batch jobs."""
+    """Names of the two classes: for servers, and for batch Jobs."""
     suffix = f"-{team}" if team else ""
     return f"{PRIORITY_CLASS}{suffix}", f"{BATCH_PRIORITY}{suffix}"
 
 
 def model_priorities(team: str | None = None) -> Iterator[Manifest]:
-    """The two PriorityClasses of models; with `team` another two of the same values, which tell its pods from
-    others'."""
+    """The two PriorityClasses of models; with `team`, two more with the same values that mark the team's
+    pods."""
     of_team = f" of team {team}" if team else ""
     served, batch = priority_names(team)
     for name, value, policy, what in (

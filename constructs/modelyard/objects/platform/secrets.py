@@ -1,4 +1,4 @@
-"""Secrets by name: External Secrets copies them from AWS Secrets Manager, no value passes through Git."""
+"""Secrets by name: External Secrets copies them from AWS Secrets Manager; no value is in Git."""
 
 from __future__ import annotations
 
@@ -16,9 +16,9 @@ def synchronized_secrets(
     namespace: str,
     region: str,
     secrets: Mapping[str, str],  # logical name to name in Secrets Manager
-    readers: Sequence[str] = (),  # further namespaces that may read through the store
+    readers: Sequence[str] = (),  # other namespaces that may use the store
 ) -> Iterator[Manifest]:
-    """A store and one ExternalSecret a logical name; pods find the value under key `value` of the Secret."""
+    """A SecretStore and one ExternalSecret per logical name; the Secret has the value under key `value`."""
     labels = platform_labels("secrets")
     yield manifest(
         api_version="external-secrets.io/v1",
@@ -27,7 +27,7 @@ def synchronized_secrets(
         labels=labels,
         spec={
             "provider": {"aws": {"service": "SecretsManager", "region": region}},
-            # Only the models' namespace and those named may read through it.
+            # Only the models' namespace and `readers` may use it.
             "conditions": [{"namespaces": [namespace, *readers]}],
         },
     )
@@ -42,7 +42,7 @@ def external_secret(
     key: str,  # name in Secrets Manager
     certificate: bool = False,  # JSON with tls.crt and tls.key instead of one value
 ) -> Manifest:
-    """A Secret that External Secrets keeps as it is in Secrets Manager."""
+    """A Secret that External Secrets keeps in sync with Secrets Manager."""
     data = [{"secretKey": "value", "remoteRef": {"key": key}}]
     target: dict[str, Any] = {"name": name, "creationPolicy": "Owner"}
     if certificate:

@@ -1,4 +1,4 @@
-"""What all models of an environment share."""
+"""Objects shared by all models of an environment."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from modelyard.planning import Plan
 
 
 def platform(plan: Plan) -> Iterator[Manifest]:
-    """Everything that the models of `plan` share, but for gateways and monitoring."""
+    """All objects that the models of `plan` share, except gateways and monitoring."""
     environment = plan.environment
     yield from model_namespace(environment, plan.runner)
     if environment.cluster.auto_mode:

@@ -1,4 +1,4 @@
-"""A namespace for a team's own workloads, with a share of the accelerators that is stated."""
+"""A namespace for a team's own workloads, with an accelerator quota."""
 
 from __future__ import annotations
 
@@ -16,12 +16,12 @@ def team_namespace(
     name: str,
     team: str,
     pools: Iterable[str],  # accelerators that the environment's pools have
-    granted: Mapping[str, int],  # accelerator to how many
+    granted: Mapping[str, int],  # accelerator to count
 ) -> Iterator[Manifest]:
-    """Namespace at Pod Security level `restricted` whose pods hold no accelerator that the environment does
-    not grant.
+    """Namespace at Pod Security level `restricted`; its pods can use only the accelerators that the
+    environment grants.
 
-    Who may enter it is an access entry of the cluster, not an object here.
+    Access to it is an access entry of the cluster, not an object here.
     """
     labels = {**platform_labels("team"), TEAM_LABEL: team}
     yield manifest(
@@ -33,7 +33,7 @@ def team_namespace(
     yield manifest(
         api_version="v1",
         kind="ResourceQuota",
-        name=f"{name}-notebooks",  # TEAM-accelerators is the share of its models
+        name=f"{name}-notebooks",  # TEAM-accelerators is the quota of its models
         namespace=name,
         labels=labels,
         spec={"hard": hard_accelerators(pools, granted)},

@@ -1,4 +1,4 @@
-"""What a team's models may hold of the accelerators, guarded by the API server."""
+"""The accelerator quota of a team's models, enforced by the API server."""
 
 from __future__ import annotations
 
@@ -17,19 +17,19 @@ def team_share(
     namespace: str,
     team: str,
     pools: Iterable[str],  # accelerators that the environment's pools have
-    granted: Mapping[str, int],  # accelerator to how many
-    rollouts: Mapping[str, int],  # accelerator to how many more while replicas are replaced
+    granted: Mapping[str, int],  # accelerator to count
+    rollouts: Mapping[str, int],  # accelerator to the surge of a rollout
 ) -> Iterator[Manifest]:
-    """PriorityClasses of a team's models, and a ResourceQuota in the models' namespace that counts their pods
-    alone.
+    """PriorityClasses for a team's models, and a ResourceQuota in the models' namespace that counts only
+    their pods.
 
-    A quota has no other way to tell pods of one namespace apart. The documentation lists CPU, memory and pods
-    for the scope PriorityClass; the API server refuses it only for other *standard* resources, and its
-    evaluator counts extended ones (`validateScopedResourceSelectorRequirement` and
-    `isExtendedResourceNameForQuota` in Kubernetes' source).
+    Only a quota scope can tell pods of one namespace apart. The documentation lists CPU, memory and pods for
+    scope PriorityClass; the API server rejects only other *standard* resources, and its evaluator counts
+    extended resources (`validateScopedResourceSelectorRequirement` and `isExtendedResourceNameForQuota` in
+    Kubernetes' source).
     """
     yield from model_priorities(team)
-    # Without the room of a rollout its new replica would wait for an old one, which waits for the new.
+    # Without quota for the surge, the new replica would wait for the old one, which waits for the new one.
     hard = hard_accelerators(pools, granted, rollouts)
     yield manifest(
         api_version="v1",
@@ -53,10 +53,10 @@ def team_share(
 
 
 def hard_accelerators(pools: Iterable[str], *counts: Mapping[str, int]) -> dict[str, str]:
-    """`spec.hard` of a ResourceQuota: the sums of `counts` by accelerator, and none of what else `pools`
-    have.
+    """`spec.hard` of a ResourceQuota: the sums of `counts` per accelerator, and 0 for the other accelerators
+    of `pools`.
 
-    A quota counts resources, and all GPUs are one resource, whatever their kind.
+    A quota counts resources, and all GPU models are one resource.
     """
     hard = Counter({accelerator_of(kind).resource: 0 for kind in pools if kind != "none"})
     for granted in counts:

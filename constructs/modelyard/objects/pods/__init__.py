@@ -1,1 +1,1 @@
-"""What all pods have in common."""
+"""Parts shared by all pods."""

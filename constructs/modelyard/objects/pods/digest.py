@@ -1,4 +1,4 @@
-"""Names that change with what they name."""
+"""Hashes in names, so that a name changes with its content."""
 
 from __future__ import annotations
 
@@ -8,5 +8,5 @@ from typing import Any
 
 
 def digest(content: Any) -> str:
-    """Eight characters that differ when `content`, plain data, does."""
+    """Eight hex characters that change with `content`, which is plain data."""
     return hashlib.sha256(json.dumps(content, sort_keys=True).encode()).hexdigest()[:8]

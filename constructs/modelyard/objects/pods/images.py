@@ -1,4 +1,4 @@
-"""Images that jobs of all kinds run on."""
+"""Images of all kinds of Jobs."""
 
 from __future__ import annotations
 

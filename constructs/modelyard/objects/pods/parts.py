@@ -1,5 +1,4 @@
-"""Pods and their parts: hardened unless a part says otherwise, for servers, routers, proxies and jobs
-alike."""
+"""Pods and their parts, hardened by default: for servers, routers, proxies and Jobs."""
 
 from __future__ import annotations
 
@@ -13,7 +12,7 @@ from modelyard.objects.pods.security import container_security_context, pod_secu
 
 @dataclass(frozen=True, kw_only=True)
 class Container:
-    """A container with a read-only root, no capabilities and no way to gain privileges."""
+    """A container with a read-only root file system, no capabilities and no privilege escalation."""
 
     name: str
     image: str
@@ -25,10 +24,10 @@ class Container:
     ports: Sequence[Manifest] = ()
     mounts: Sequence[Manifest] = ()
     fields: Mapping[str, Any] = field(default_factory=dict)
-    """Further fields with Kubernetes' own names: probes, `lifecycle`, `restartPolicy`."""
+    """More fields under Kubernetes' names: probes, `lifecycle`, `restartPolicy`."""
 
     def manifest(self) -> Manifest:
-        """The container as it stands in a pod."""
+        """The container for a pod's `spec`."""
         listed = {
             "command": self.command,
             "args": self.args,
@@ -48,16 +47,16 @@ class Container:
 
 @dataclass(frozen=True, kw_only=True)
 class Pod:
-    """A pod at Pod Security level `restricted`, without a token of the API server."""
+    """A pod at Pod Security level `restricted`, without a service account token."""
 
     account: str
     containers: Sequence[Manifest]
     volumes: Sequence[Manifest]
     first: Sequence[Manifest] = ()  # init containers and sidecars
-    token: bool = False  # whether it talks to the API server
-    security: Mapping[str, Any] | None = None  # of the pod; default: the server's user and no other
+    token: bool = False  # whether it calls the API server
+    security: Mapping[str, Any] | None = None  # pod security context; default: the server's user
     fields: Mapping[str, Any] = field(default_factory=dict)
-    """Further fields with Kubernetes' own names."""
+    """More fields under Kubernetes' names."""
 
     def spec(self) -> Manifest:
         """The pod's `spec`."""
@@ -79,8 +78,8 @@ def variables(
     secrets: Mapping[str, str] | None = None,
     fields: Mapping[str, str] | None = None,
 ) -> list[Manifest]:
-    """Environment variables in a stable order: fixed ones by name, then `fields` (variable to field of the
-    pod), then `secrets` (variable to Secret, whose key is `value`)."""
+    """Environment variables in a stable order: `fixed` by name, then `fields` (variable to pod field), then
+    `secrets` (variable to Secret, key `value`)."""
     return [
         *({"name": name, "value": value} for name, value in sorted(fixed.items())),
         *(
@@ -95,7 +94,7 @@ def variables(
 
 
 def mount(name: str, path: str, *, read_only: bool = False, folder: str | None = None) -> Manifest:
-    """A volume in a container; `folder` is the part of it that is seen."""
+    """A volume mount; `folder`: its `subPath`."""
     stated: Manifest = {"name": name, "mountPath": path}
     if folder is not None:
         stated["subPath"] = folder
@@ -103,25 +102,25 @@ def mount(name: str, path: str, *, read_only: bool = False, folder: str | None =
 
 
 def empty_dir(name: str, size: str, *, medium: str | None = None) -> Manifest:
-    """A volume of the pod's own; `medium` is `Memory` or a size of huge pages, and `size` a quantity."""
+    """An emptyDir volume; `medium`: `Memory` or a huge page size; `size`: a quantity."""
     return {"name": name, "emptyDir": {**({"medium": medium} if medium else {}), "sizeLimit": size}}
 
 
 def claim(name: str, claim_name: str | None = None, *, read_only: bool = False) -> Manifest:
-    """A volume of a PersistentVolumeClaim, by default of the volume's own name."""
+    """A volume from a PersistentVolumeClaim, by default named like the volume."""
     source: Manifest = {"claimName": claim_name or name}
     return {"name": name, "persistentVolumeClaim": {**source, "readOnly": True} if read_only else source}
 
 
 def config_map(name: str, map_name: str, items: Sequence[Manifest] | None = None) -> Manifest:
-    """A volume of a ConfigMap; `items` are its keys with their paths, all of them where none are named."""
+    """A volume from a ConfigMap; `items`: keys with their paths, default all."""
     source: Manifest = {"name": map_name}
     return {"name": name, "configMap": {**source, "items": list(items)} if items is not None else source}
 
 
 def spread(key: str, labels: Mapping[str, str], **fields: Any) -> Manifest:
-    """A topology spread constraint: pods with `labels` over the values of node label `key`, but rather
-    together than waiting."""
+    """A topology spread constraint: spread pods with `labels` over node label `key`, without blocking
+    scheduling."""
     return {
         "maxSkew": 1,
         "topologyKey": key,

@@ -6,7 +6,7 @@ from typing import Final
 
 PORT: Final = 8000
 ENGINE_PORT: Final = 8200
-"""Where the engine listens when a routing sidecar has the pod's own port."""
+"""The engine's port when a routing sidecar takes the pod's own port."""
 
 PORT_NAME: Final = "http"
 SERVICE_PORT: Final = 80

@@ -1,4 +1,5 @@
-"""Probes that never kill a loading model and always kill a stuck one, and the drain that saves streams."""
+"""Probes that never kill a loading model and always kill a hung one, and the drain that lets streams
+finish."""
 
 from __future__ import annotations
 
@@ -10,14 +11,14 @@ from modelyard.objects.pods.ports import PORT_NAME
 
 _STARTUP_PERIOD = 10
 _READINESS = {"periodSeconds": 5, "timeoutSeconds": 5, "failureThreshold": 3}
-# 150 s: longer than the 15 s after which a busy server only loses traffic.
+# 150 s: longer than the 15 s after which a busy server is taken out of its Service.
 _LIVENESS = {"periodSeconds": 15, "timeoutSeconds": 15, "failureThreshold": 10}
 
 
 def probes(*, startup_budget: int, path: str = "/health", port: str = PORT_NAME) -> dict[str, Any]:
-    """Three probes on one path; `startup_budget` in seconds is the startup probe's whole window.
+    """Three probes on one path; `startup_budget`: seconds until the startup probe gives up.
 
-    Until the engine is ready its port refuses connections, or answers 503: one path serves all three.
+    Until the engine is ready its port refuses connections or returns 503, so one path serves all three.
     """
     get = {"httpGet": {"path": path, "port": port}}
     return {
@@ -34,9 +35,9 @@ def probes(*, startup_budget: int, path: str = "/health", port: str = PORT_NAME)
 
 @dataclass(frozen=True)
 class Drain:
-    """Seconds of a graceful stop: wait until endpoints are gone, let requests finish, tear the engine down.
+    """Seconds of a graceful stop: wait until endpoints are removed, let requests finish, stop the engine.
 
-    An engine that does not finish its requests on SIGTERM gets the signal only when their time is over.
+    An engine that does not finish its requests on SIGTERM is signalled only after their time is over.
     """
 
     requests: int
@@ -46,12 +47,12 @@ class Drain:
 
     @property
     def pause(self) -> int:
-        """Seconds between the pod's deletion and the signal."""
+        """Seconds between the pod's deletion and SIGTERM."""
         return self.endpoints + (self.requests if self.kind == "wait" else 0)
 
     @property
     def grace(self) -> int:
-        """terminationGracePeriodSeconds: more than everything before the kill."""
+        """terminationGracePeriodSeconds: longer than the whole drain."""
         return self.endpoints + self.requests + self.teardown
 
     @property

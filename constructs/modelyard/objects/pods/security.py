@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 # The user `vllm` of the vLLM image; Python's getpwuid fails for an id without an entry. The EFS access point
-# enforces the same number, so what the fetch job writes the server can read.
+# enforces the same uid, so the server can read what the fetch Job writes.
 UID = 2000
 
 
@@ -29,5 +29,5 @@ def container_security_context() -> dict[str, Any]:
 
 
 def security_levels(level: str = "restricted") -> dict[str, str]:
-    """Labels of a namespace at a Pod Security level."""
+    """Namespace labels for a Pod Security level."""
     return {f"pod-security.kubernetes.io/{mode}": level for mode in ("enforce", "audit", "warn")}

@@ -1,1 +1,1 @@
-"""A model's pods, what runs and scales them, and its weights."""
+"""A model's pods, workloads, autoscaling and weights."""

@@ -1,4 +1,4 @@
-"""Replicas by queue or by KV cache, with windows that respect how long a model loads."""
+"""Autoscaling by queue or KV cache, with windows longer than a model's load time."""
 
 from __future__ import annotations
 
@@ -18,8 +18,8 @@ _PERIOD_MOST = 1800
 
 
 def scaled_object(plan: ModelPlan, environment: Environment) -> Manifest:
-    """A KEDA ScaledObject over the engine's metrics; GPU utilisation says nothing about load, one request
-    fills it."""
+    """A KEDA ScaledObject over the engine's metrics. GPU utilisation is no measure of load: one request fills
+    it."""
     replicas = plan.model.replicas
     version, kind = workload_kind(plan)
     quiet = max(_SCALE_DOWN_LEAST, plan.startup.budget, plan.model.scaling.scale_down_after)
@@ -55,14 +55,14 @@ def scaled_object(plan: ModelPlan, environment: Environment) -> Manifest:
     )
 
 
-# Requests in this time keep a model that scales to zero awake; a replica more is up to the model's own
+# Requests within this time keep a model that scales to zero awake; more replicas follow the model's own
 # metrics.
 _ASKED_WITHIN = "5m"
 _NEVER_MORE_THAN_ONE = 1_000_000
 
 
 def _activator(plan: ModelPlan, environment: Environment) -> list[dict[str, Any]]:
-    """Requests at the LiteLLM proxy, which counts those that find no replica as well."""
+    """A trigger on requests at the LiteLLM proxy, which also counts those that find no replica."""
     if plan.model.scaling.activator is None:
         return []
     asked = (
@@ -74,7 +74,7 @@ def _activator(plan: ModelPlan, environment: Environment) -> list[dict[str, Any]
 
 
 def _hours(plan: ModelPlan) -> list[dict[str, Any]]:
-    """KEDA takes the largest number that any trigger asks for."""
+    """Cron triggers; KEDA takes the largest replica count of all triggers."""
     return [
         {
             "type": "cron",
@@ -111,7 +111,7 @@ def _prometheus(environment: Environment, query: str, kind: str, *, threshold: i
             "serverAddress": environment.monitoring.prometheus_url,
             "query": query,
             "threshold": str(threshold),
-            # An empty answer means that the metric is gone, not that nobody waits.
+            # An empty result means a missing metric, not an empty queue.
             "ignoreNullValues": "false",
         },
     }

@@ -1,7 +1,7 @@
-"""Compiled kernels and graphs, kept in the shared cache: the second replica does not compile again.
+"""Compiled kernels and graphs in the shared cache: the second replica does not compile again.
 
-What may be reused is what was made by the same image for the same weights, accelerator and settings; the
-folder's name is a hash of these, so nothing is ever mixed or has to be deleted before an upgrade.
+The folder name is a hash of image, weights, accelerator and settings, so incompatible artifacts never mix and
+an upgrade needs no cleanup.
 """
 
 from __future__ import annotations
@@ -17,8 +17,8 @@ COMPILE_PATH = "/compile"
 
 
 def compile_key(plan: ModelPlan, settings: ServeSettings) -> str:
-    """The same for every replica of one version of a server, another when anything that is compiled
-    changes: whatever runs the server, and so at whatever port."""
+    """Cache key: the same for every replica of one version of a server, different when a compile input
+    changes. Runner and port are not part of it."""
     weights = plan.model.model
     settings = replace(settings, port=engine_port(replace(plan, runner=OURS)))
     return digest(
@@ -32,8 +32,7 @@ def compile_key(plan: ModelPlan, settings: ServeSettings) -> str:
 
 
 def compile_cache(plan: ModelPlan, settings: ServeSettings) -> dict[str, str]:
-    """Variables that name the folders; nothing where an engine compiles nothing or there is no shared
-    cache."""
+    """Variables with the cache folders; none if the engine compiles nothing or there is no shared cache."""
     served_by = engine(plan.serving.release.engine)
     if not served_by.shares_compiled or plan.model.cache_strategy == "s3-stream":
         return {}

@@ -1,4 +1,4 @@
-"""A served model: everything that runs it, finds it, protects it and watches it."""
+"""A served model: its workload, Service, policies and monitoring."""
 
 from __future__ import annotations
 
@@ -31,9 +31,8 @@ def model_server(plan: ModelPlan, environment: Environment) -> Iterator[Manifest
     """The objects of one model in one environment.
 
     ServiceAccount, Deployment or LeaderWorkerSet, Service, NetworkPolicy and PodDisruptionBudget; a
-    ServiceMonitor where the environment monitors, a ScaledObject where replicas have a range, a router where
-    prefill and decode are apart. Clients call `http://MODEL.NAMESPACE/v1`. A batch model is a Job or a
-    CronJob instead.
+    ServiceMonitor with monitoring, a ScaledObject if replicas have a range, a router if prefill and decode
+    are separate. Clients call `http://MODEL.NAMESPACE/v1`. A batch model is a Job or a CronJob instead.
     """
     common = _common(plan, environment)
     yield manifest(api_version="v1", kind="ServiceAccount", automountServiceAccountToken=False, **common)
@@ -57,7 +56,7 @@ def _common(plan: ModelPlan, environment: Environment) -> dict[str, Any]:
 
 
 def _endpoint(plan: ModelPlan, environment: Environment) -> Iterator[Manifest]:
-    """Replicas that answer, and all ways to them."""
+    """The replicas that answer, and their Services, policies and scaler."""
     common = _common(plan, environment)
     version, kind = workload_kind(plan)
     make = leader_worker_set if kind == "LeaderWorkerSet" else deployment
@@ -81,12 +80,12 @@ def _endpoint(plan: ModelPlan, environment: Environment) -> Iterator[Manifest]:
         spec={
             "maxUnavailable": 1,
             "selector": {"matchLabels": answering_labels(plan)},
-            # A replica that never became ready must not hold up a drain.
+            # A replica that never became ready must not block a drain.
             "unhealthyPodEvictionPolicy": "AlwaysAllow",
         },
         **common,
     )
-    # The model's own name is what clients call: its router, where there is one.
+    # Clients call the model's own name: its router, if it has one.
     name = f"{plan.name}-decode" if plan.role == "decode" else plan.name
     yield manifest(
         api_version="v1",
@@ -155,7 +154,7 @@ def _monitor(plan: ModelPlan, environment: Environment) -> Manifest:
         "port": PORT_NAME,
         "path": release.metrics_path,
         "interval": f"{plan.model.observability.scrape_interval}s",
-        # What rules and dashboards filter by: engines call their model by the client's name for it.
+        # The label for rules and dashboards: engines label metrics with the name that clients use.
         "relabelings": [
             {
                 "action": "replace",

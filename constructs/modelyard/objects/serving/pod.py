@@ -44,7 +44,7 @@ from modelyard.objects.serving.weights import (
 from modelyard.objects.traffic.router import routing_sidecar
 from modelyard.planning import ModelPlan
 
-# Everything that engine and libraries write on first use goes to the pod's own volumes: the root is
+# Folders that the engine and its libraries write on first use are emptyDirs: the root file system is
 # read-only.
 _WRITABLE = {
     "HF_HOME": f"{CACHE}/huggingface",
@@ -67,11 +67,11 @@ def server_pod(
     otlp_endpoint: str | None = None,
     worker: bool = False,
 ) -> dict[str, Any]:
-    """`spec.template` of a Deployment, or of leaders and, with `worker`, workers of a LeaderWorkerSet."""
+    """`spec.template` of a Deployment or of a LeaderWorkerSet's leader; with `worker`, of its workers."""
     settings = serve_settings(plan, otlp_endpoint)
     drain = Drain(requests=plan.model.drain, kind=plan.serving.release.drain)
     annotations = {**model_annotations(plan), DRAIN: f"{drain.kind}:{drain.requests}"}
-    if do_not_disrupt:  # a node that loads or serves a model is not consolidated away
+    if do_not_disrupt:  # no consolidation of a node that loads or serves a model
         annotations[DO_NOT_DISRUPT] = "true"
     cache = compile_cache(plan, settings)
     fields: dict[str, Any] = {
@@ -126,8 +126,7 @@ def server_image(plan: ModelPlan) -> str:
 def server_variables(
     plan: ModelPlan, settings: ServeSettings, cache: Mapping[str, str]
 ) -> list[dict[str, Any]]:
-    """Environment of every container that runs the engine; values are the same in all replicas, but for
-    addresses."""
+    """Environment of every container that runs the engine; the same in all replicas, except addresses."""
     release = plan.serving.release
     fixed = {
         **_WRITABLE,
@@ -165,7 +164,7 @@ def _server(
 
 
 def _worker(plan: ModelPlan, settings: ServeSettings, cache: Mapping[str, str]) -> dict[str, Any]:
-    """A pod that computes and answers nobody: its leader's probes stand for the whole group."""
+    """A pod that computes but answers no requests: its leader's probes cover the whole group."""
     served_by = engine(plan.serving.release.engine)
     return _engine(
         plan,
@@ -268,13 +267,13 @@ def _volumes(plan: ModelPlan, settings: ServeSettings, *, shared: bool) -> list[
 
 
 def repository_key(path: str) -> str:
-    """A path of the engine's files as a key of a ConfigMap."""
+    """A path among the engine's files as a ConfigMap key."""
     return path.replace("/", ".")
 
 
 def _on_instance_types(plan: ModelPlan) -> dict[str, Any]:
-    """Only the types that the plan checked: one replica never buys a node with more accelerators than it
-    needs."""
+    """Only instance types that the plan checked: one replica must not launch a node with more accelerators
+    than it needs."""
     types = sorted(instance.name for instance in plan.placement.instance_types)
     expression = {"key": "node.kubernetes.io/instance-type", "operator": "In", "values": types}
     terms = {"nodeSelectorTerms": [{"matchExpressions": [expression]}]}
@@ -282,8 +281,8 @@ def _on_instance_types(plan: ModelPlan) -> dict[str, Any]:
 
 
 def _over_zones(plan: ModelPlan, *, together: bool) -> list[dict[str, Any]]:
-    """Spread, but rather start in one zone than wait for capacity in another. A group's leader has no
-    template hash."""
+    """Spread over zones, but prefer starting in one zone to waiting for capacity in another. A group's leader
+    has no pod-template-hash."""
     of_version = {"matchLabelKeys": ["pod-template-hash"]} if together else {}
     return [
         spread(key, server_labels(plan), **of_version)

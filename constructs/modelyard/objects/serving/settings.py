@@ -1,4 +1,4 @@
-"""The plan in the engine's terms: what a server's command line is made of."""
+"""The plan in the engine's terms: the input of a server's command line."""
 
 from __future__ import annotations
 
@@ -11,14 +11,14 @@ from modelyard.objects.serving.weights import LOCAL_PATH, weights_path
 from modelyard.planning import ModelPlan
 from modelyard.spec.weights import SpeculativeDecoding
 
-# The share of memory for weights and cache, where an engine takes that instead of all of it: never the last
-# percents.
+# Upper bound of the memory fraction for weights and cache, for engines with such a setting: never the last
+# few percent.
 _MOST_STATIC = 0.92
 
 
 def serve_settings(plan: ModelPlan, otlp_endpoint: str | None = None) -> ServeSettings:
-    """Settings of every server of `plan`, or of its leaders where a replica has several pods; `otlp_endpoint`
-    is where the environment collects traces."""
+    """Settings of every server of `plan`, or of its leaders if a replica has several pods; `otlp_endpoint`:
+    the environment's trace collector."""
     model, serving, ledger = plan.model, plan.serving, plan.serving.ledger
     offload = model.features.kv_offload
     split = serving.topology.split
@@ -65,19 +65,19 @@ def serve_settings(plan: ModelPlan, otlp_endpoint: str | None = None) -> ServeSe
 
 
 def engine_port(plan: ModelPlan) -> int:
-    """Where the engine listens: a routing sidecar in front of it has the pod's own port."""
+    """The engine's port: a routing sidecar in front of it takes the pod's own port."""
     return (plan.runner.engine_port or ENGINE_PORT) if plan.role == "decode" else PORT
 
 
 def model_path(plan: ModelPlan) -> str:
-    """Where the server finds its weights: a folder, a GGUF file, or a bucket."""
+    """Path of the server's weights: a folder, a GGUF file, or a bucket."""
     weights = plan.model.model
     folder = _on_disk(plan, weights_path(weights.uri, weights.revision))
     return f"{folder}/{weights.file}" if weights.file else folder
 
 
 def _on_disk(plan: ModelPlan, path: str) -> str:
-    """The copy on the node's own disk, where the model is copied."""
+    """Path of the copy on the node's local disk, if the model is copied there."""
     return f"{LOCAL_PATH}{path}" if plan.model.cache_strategy == "nvme" else path
 
 

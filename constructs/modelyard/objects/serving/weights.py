@@ -1,4 +1,4 @@
-"""Weights in the shared cache: one fetch per model and revision, a marker when it is whole, read-only
+"""Weights in the shared cache: one fetch per model and revision, a marker file when complete, read-only
 servers."""
 
 from __future__ import annotations
@@ -24,9 +24,9 @@ FETCH = "weights-fetch"
 _HUB = "huggingface_hub==2.4.0"
 
 FETCH_SCRIPT = files("modelyard.objects.serving").joinpath("fetch_weights.py").read_text(encoding="utf-8")
-"""The module as the job gets it. No `${}` stands in it: Flux would take it for a variable of its own."""
+"""The module's text for the Job. No `${}` in it: Flux would substitute it."""
 
-# Runs in every server's image, and not every one has Python.
+# Runs in every server's image; some images have no Python.
 AWAIT_SCRIPT = """\
 for target in "$@"; do
   until [ -e "$target/$MARKER" ]; do
@@ -36,7 +36,7 @@ for target in "$@"; do
 done
 """
 
-# A container that restarts finds its node's disk as it left it; the marker comes last.
+# A restarted container finds the node's disk unchanged; the marker is written last.
 COPY_SCRIPT = """\
 set -eu
 for target in "$@"; do
@@ -53,7 +53,7 @@ LOCAL_PATH = "/local"
 
 
 def weights_path(uri: str, revision: str) -> str:
-    """Folder of `uri` at `revision` in the cache: every revision has its own."""
+    """Folder of `uri` at `revision` in the cache: one per revision."""
     scheme, rest = uri.split("://", 1)
     if scheme == "s3":
         return uri
@@ -64,8 +64,7 @@ def weights_path(uri: str, revision: str) -> str:
 
 @dataclass(frozen=True)
 class WeightsSource:
-    """What a job brings into the cache; `files` are patterns of what is wanted of the repository, none for
-    all of it."""
+    """The source of one fetch Job; `files`: patterns of files to download, empty for the whole repository."""
 
     uri: str
     revision: str
@@ -77,7 +76,7 @@ class WeightsSource:
 
 
 def fetched_sources(plan: ModelPlan) -> list[WeightsSource]:
-    """What the shared cache must hold for a model."""
+    """The sources that the shared cache must hold for a model."""
     return [
         WeightsSource(part.uri, part.revision, gguf_files(part.file) if isinstance(part, Weights) else ())
         for part in plan.model.downloaded
@@ -88,15 +87,15 @@ _PART = re.compile(r"-00001-of-(\d{5})\.gguf$")
 
 
 def gguf_files(file: str | None) -> tuple[str, ...]:
-    """The file, or all parts of one that is split."""
+    """The file, or all parts if it is split."""
     if file is None:
         return ()
     return (_PART.sub(r"-*-of-\1.gguf", file),)
 
 
 def await_container(targets: list[str], image: str) -> Manifest:
-    """An init container that ends when all `targets` are whole; it shares the server's image, which is there
-    anyway."""
+    """An init container that ends when all `targets` are complete; it uses the server's image, which is
+    pulled anyway."""
     return Container(
         name="await-weights",
         image=image,
@@ -109,8 +108,8 @@ def await_container(targets: list[str], image: str) -> Manifest:
 
 
 def copy_container(targets: list[str], image: str, memory: str) -> Manifest:
-    """An init container that copies `targets` to the node's own disk; the page cache of the copy counts as
-    its memory."""
+    """An init container that copies `targets` to the node's local disk; the page cache of the copy counts
+    towards its memory."""
     return Container(
         name="copy-weights",
         image=image,
@@ -123,11 +122,11 @@ def copy_container(targets: list[str], image: str, memory: str) -> Manifest:
 
 
 def fetch_variables(source: WeightsSource) -> dict[str, str]:
-    """What the fetch script is told, but for the token."""
+    """Input of the fetch script, except the token."""
     told = {
         "HOME": "/tmp",
         "HF_HUB_DISABLE_TELEMETRY": "1",
-        # Chunks would be kept on the node's disk for a second download that never comes.
+        # Chunks would stay on the node's disk for a second download that never comes.
         "HF_XET_CHUNK_CACHE_SIZE_BYTES": "0",
         "HUB": _HUB,
         "MARKER": MARKER,
@@ -139,7 +138,7 @@ def fetch_variables(source: WeightsSource) -> dict[str, str]:
 
 
 def fetch_jobs(plans: Iterable[ModelPlan], environment: Environment) -> Iterator[Manifest]:
-    """The jobs that fill the model cache: one for each repository and revision, whoever needs it."""
+    """The Jobs that fill the model cache: one per repository and revision, shared by all models."""
     wanted: dict[WeightsSource, str | None] = {}
     for plan in plans:
         for source in fetched_sources(plan):
@@ -169,9 +168,9 @@ def fetch_job(
     namespace: str,
     token_secret: str | None,
 ) -> Manifest:
-    """The Job that downloads one repository at one revision, once for all models that need it.
+    """The Job that downloads one repository at one revision for all models that need it.
 
-    A Job cannot be changed, so its name carries a hash of what it does: another revision is another Job.
+    A Job is immutable, so its name carries a hash of its spec: a new revision is a new Job.
     """
     labels = {**platform_labels(FETCH), "app.kubernetes.io/name": FETCH, "modelyard.dev/env": environment}
     told = [{"name": name, "value": value} for name, value in fetch_variables(source).items()]
@@ -203,7 +202,7 @@ def fetch_job(
         },
         spec={
             "backoffLimit": 10,
-            # A code of its own for what another try cannot mend: no licence, no such file.
+            # Exit codes of errors that a retry cannot fix: no licence, no such file.
             "podFailurePolicy": {
                 "rules": [
                     {

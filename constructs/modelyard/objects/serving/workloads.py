@@ -1,4 +1,4 @@
-"""What runs a model's pods: a Deployment, a LeaderWorkerSet where a replica has several nodes, or a job."""
+"""The workload of a model's pods: a Deployment, a LeaderWorkerSet if a replica spans nodes, or a Job."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from modelyard.spec import Environment
 
 
 def workload_kind(plan: ModelPlan) -> tuple[str, str]:
-    """apiVersion and kind of what an autoscaler scales."""
+    """apiVersion and kind of the autoscaler's target."""
     if plan.serving.nodes > 1:
         return "leaderworkerset.x-k8s.io/v1", "LeaderWorkerSet"
     return "apps/v1", "Deployment"
@@ -45,7 +45,7 @@ def leader_worker_set(plan: ModelPlan, environment: Environment) -> dict[str, An
     """`spec` of a LeaderWorkerSet: the pods of a replica start, fail and roll out together."""
     return {
         **_replicas(plan),
-        "startupPolicy": "LeaderCreated",  # all ranks have to be there before any of them is ready
+        "startupPolicy": "LeaderCreated",  # all ranks must exist before any of them is ready
         "rolloutStrategy": {
             "type": "RollingUpdate",
             "rollingUpdateConfiguration": {
@@ -55,7 +55,7 @@ def leader_worker_set(plan: ModelPlan, environment: Environment) -> dict[str, An
         },
         "networkConfig": {
             "subdomainPolicy": "Shared"
-        },  # the headless service by which workers find their leader
+        },  # the headless Service by which workers find their leader
         "leaderWorkerTemplate": {
             "size": plan.serving.nodes,
             "restartPolicy": "RecreateGroupOnPodRestart",  # collectives do not survive the loss of a rank
@@ -66,7 +66,7 @@ def leader_worker_set(plan: ModelPlan, environment: Environment) -> dict[str, An
 
 
 def _replicas(plan: ModelPlan) -> dict[str, Any]:
-    """An autoscaler's number must not be in Git."""
+    """`replicas`, unless an autoscaler owns it."""
     return {} if plan.model.autoscaled else {"replicas": plan.model.replicas.min}
 
 
@@ -83,7 +83,7 @@ def _pod(plan: ModelPlan, environment: Environment, *, worker: bool = False) -> 
 
 
 def batch_job(plan: ModelPlan, environment: Environment) -> dict[str, Any]:
-    """`spec` of a Job that answers a file of requests and ends."""
+    """`spec` of a Job that answers a file of requests and exits."""
     batch = plan.model.batch
     assert batch is not None
     template = server_pod(
@@ -110,7 +110,7 @@ def batch_job(plan: ModelPlan, environment: Environment) -> dict[str, Any]:
             engine.batch_args(serve_settings(plan), plan.serving.release, requests=requests, answers=answers)
         ),
     }
-    # The weights beside it stay out of reach of what runs here.
+    # Mounts only this folder, not the weights next to it.
     folder = {"name": "batch", "mountPath": "/batches", "subPath": "batches"}
     server["volumeMounts"] = [*server["volumeMounts"], folder]
     spec["volumes"] = [
@@ -128,6 +128,6 @@ def batch_job(plan: ModelPlan, environment: Environment) -> dict[str, Any]:
 
 
 def batch_name(plan: ModelPlan, spec: dict[str, Any]) -> str:
-    """A Job cannot be changed: another version of it is another Job. A CronJob keeps its name."""
+    """A Job is immutable, so a new version has a new name. A CronJob keeps its name."""
     batch = plan.model.batch
     return plan.name if batch and batch.schedule else f"{plan.name}-batch-{digest(spec)}"

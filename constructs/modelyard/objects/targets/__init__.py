@@ -1,2 +1,1 @@
-"""The same plan for something else than our own objects: one box, KServe, or a cluster without
-accelerators."""
+"""The same plan for other targets: Docker Compose, KServe, or a cluster without accelerators."""

@@ -1,4 +1,4 @@
-"""One model on one box with Docker Compose: fetch the weights, then serve them, as confined as in the
+"""One model on one machine with Docker Compose: fetch the weights, then serve them, as confined as in the
 cluster."""
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ _CONFINED: Document = {
 
 
 def compose_obstacle(plan: ModelPlan) -> Finding | None:
-    """Why the model cannot run on one box, if it cannot."""
+    """Why the model cannot run on one machine, or None."""
     model, reason = plan.model, ""
     if model.disaggregation:
         reason, field = "reads prompts and generates on different replicas", "disaggregation"
@@ -56,7 +56,7 @@ def compose_obstacle(plan: ModelPlan) -> Finding | None:
 
 
 def compose_file(plan: ModelPlan) -> Document:
-    """The Compose file of one model, for which `compose_obstacle` names none."""
+    """The Compose file of a model for which `compose_obstacle` returns None."""
     settings = serve_settings(plan)
     services: Document = {}
     for number, source in enumerate(fetched_sources(plan)):
@@ -79,7 +79,7 @@ def _fetch(source: WeightsSource, token: str | None) -> Document:
         "image": PYTHON,
         "command": ["python3", "-c", _literal(FETCH_SCRIPT)],
         "environment": environment,
-        # Docker gives a new volume to root; without capabilities it may write there and nowhere else.
+        # Docker creates a new volume owned by root; without capabilities root may write only there.
         "user": "0:0",
         **_CONFINED,
         "tmpfs": ["/tmp:size=2g,mode=1777"],
@@ -129,7 +129,7 @@ def _server(plan: ModelPlan, settings: ServeSettings) -> Document:
 
 
 def _entry(command: list[str]) -> Document:
-    """The command line; a variable that the kubelet would fill in is filled in by a shell."""
+    """The command line; variables that the kubelet would expand are expanded by a shell."""
     filled = [word for word in command if "$(" in word]
     plain = [_literal(word) for word in command if word not in filled]
     if not filled:
@@ -139,7 +139,7 @@ def _entry(command: list[str]) -> Document:
 
 
 def _environment(plan: ModelPlan, settings: ServeSettings) -> dict[str, str]:
-    """The server's variables; the key comes from the shell or from `.env`, by the secret's name."""
+    """The server's variables; the key comes from the shell or from `.env`, under the secret's name."""
     environment = {}
     for variable in server_variables(plan, settings, {}):
         reference = variable.get("valueFrom", {}).get("secretKeyRef")
@@ -152,7 +152,7 @@ def _environment(plan: ModelPlan, settings: ServeSettings) -> dict[str, str]:
 
 
 def _told(secret: str, what: str) -> str:
-    """A value that is in no file of ours: Compose refuses to start without it."""
+    """A required variable: Compose refuses to start without it, and no file of ours has the value."""
     name = secret.upper().replace("-", "_")
     return f"${{{name}:?set {name} to {what}}}"
 
@@ -165,7 +165,7 @@ def _devices(plan: ModelPlan) -> Document:
 
 
 def _literal(text: str) -> str:
-    """`$` is Compose's own sign in every string."""
+    """Escapes `$`, which Compose interpolates in every string."""
     return text.replace("$", "$$")
 
 

@@ -1,7 +1,8 @@
-"""KServe instead of our own workloads: an LLMInferenceService a model, beside objects that find its pods.
+"""KServe instead of our own workloads: one LLMInferenceService per model, and the objects that select its
+pods.
 
-Fields and labels are those of serving.kserve.io/v1alpha2 as of August 2026 (pkg/apis/serving/v1alpha2).
-KServe selects its pods by `app.kubernetes.io/name`, so ours are told apart by a label of our own.
+Fields and labels are from serving.kserve.io/v1alpha2 as of August 2026 (pkg/apis/serving/v1alpha2). KServe
+selects its pods by `app.kubernetes.io/name`, so our selectors use our own label.
 """
 
 from __future__ import annotations
@@ -20,9 +21,9 @@ from modelyard.planning import ModelPlan, Plan, Runner
 
 API_VERSION = "serving.kserve.io/v1alpha2"
 SERVER = "modelyard.dev/server"
-"""Label by which Services, policies and budgets find the pods that KServe starts."""
+"""Label by which Services, policies and budgets select the pods that KServe starts."""
 
-# KServe's own, which it selects by or which its controllers write.
+# Labels that KServe selects by or its controllers write.
 _RESERVED = (
     "app.kubernetes.io/name",
     "app.kubernetes.io/component",
@@ -30,7 +31,7 @@ _RESERVED = (
     "llm-d.ai/role",
 )
 
-# KServe's scheduler calls replicas itself; its decode sidecar expects the engine at this port
+# KServe's scheduler calls replicas directly; its decode sidecar expects the engine at this port
 # (config/llmisvcconfig/config-llm-decode-template.yaml).
 KSERVE = Runner(label=SERVER, routed=False, engine_port=8001)
 
@@ -38,8 +39,8 @@ KSERVE = Runner(label=SERVER, routed=False, engine_port=8001)
 def with_kserve(
     plan: Plan, folders: Mapping[str, list[Manifest]]
 ) -> tuple[dict[str, list[Manifest]], list[Finding]]:
-    """`folders` of a plan that KServe runs, with LLMInferenceServices around their pods, and which models it
-    leaves out."""
+    """`folders` of a plan for KServe, with LLMInferenceServices instead of workloads, and findings for models
+    left out."""
     plans = {model.name: model for model in plan.models}
     left_out = [
         Finding(
@@ -59,7 +60,7 @@ def with_kserve(
 
 
 def _with_services(plans: Mapping[str, ModelPlan], objects: list[Manifest]) -> list[Manifest]:
-    """What KServe does not do by itself, and a service for each model that answers."""
+    """The objects that KServe does not create, and one service per model that answers requests."""
     servers = {item["metadata"]["name"]: item for item in objects if is_server(item)}
     scalers = {item["metadata"]["name"]: item for item in objects if item["kind"] == "ScaledObject"}
     kept = [
@@ -84,7 +85,7 @@ def _service(
     settings = serve_settings(plan)
     spec: Manifest = {
         "model": {"uri": plan.model.model.uri, "name": settings.served_names[0]},
-        # Our own jobs filled the cache; pods wait for it.
+        # Our own Jobs fill the cache; pods wait for it.
         "storageInitializer": {"enabled": False},
         "router": {"route": {}, "gateway": {}, "scheduler": {}},
         **_workload(plan, server, scalers.get(name)),
@@ -97,7 +98,7 @@ def _service(
 
 
 def _workload(plan: ModelPlan, server: Manifest, scaler: Manifest | None) -> Manifest:
-    """KServe's WorkloadSpec: replicas, parallelism, labels and pods."""
+    """KServe's WorkloadSpec: replicas, parallelism, labels and pod templates."""
     first, *others = pod_templates(server)
     labels = {k: v for k, v in first["metadata"]["labels"].items() if k not in _RESERVED}
     rolling = (
@@ -120,7 +121,8 @@ def _workload(plan: ModelPlan, server: Manifest, scaler: Manifest | None) -> Man
         keda = {
             k: wanted[k] for k in ("pollingInterval", "cooldownPeriod", "fallback", "advanced", "triggers")
         }
-        # KServe's rule asks for the length of this name, and an API server refuses what a rule cannot find.
+        # KServe's CEL rule reads the length of this name, and the API server rejects an object without the
+        # field.
         autoscaler = {**wanted["advanced"]["horizontalPodAutoscalerConfig"], "name": ""}
         keda["advanced"] = {**wanted["advanced"], "horizontalPodAutoscalerConfig": autoscaler}
         workload["scaling"] = {
@@ -146,14 +148,13 @@ def _parallelism(plan: ModelPlan) -> Manifest:
 
 
 def _pod(plan: ModelPlan, spec: Manifest) -> Manifest:
-    """The pod with the engine under the name that KServe's defaults are merged into."""
+    """The pod with the engine under the container name into which KServe merges its defaults."""
     server, *others = spec["containers"]
     command = engine(plan.serving.release.engine).kserve or ()
     main = {**server, "name": "main", "command": server.get("command", list(command))}
     pod = {**spec, "containers": [main, *others]}
     if plan.role == "decode":
-        # KServe brings its own routing sidecar, into which these are merged: the pod's own port gets its
-        # name.
+        # KServe brings its own routing sidecar and merges this into it: it gets the pod's port name.
         sidecar = {
             "name": "llm-d-routing-sidecar",
             "ports": [{"name": PORT_NAME, "containerPort": PORT, "protocol": "TCP"}],

@@ -1,8 +1,8 @@
 """A plan for a cluster without accelerators: every engine is llm-d's simulator, on a fraction of a CPU.
 
-Services, policies, monitors, probes, budgets and scalers stay as they are, so that they can be tried out.
-What belongs to AWS or to accelerators goes: nodes, the shared cache, secrets and what needs them, gateways,
-downloads, add-ons.
+Services, policies, monitors, probes, budgets and scalers stay unchanged, so that they can be tried out. AWS
+and accelerator objects are left out: nodes, the shared cache, secrets and their users, gateways, downloads,
+add-ons.
 """
 
 from __future__ import annotations
@@ -19,10 +19,10 @@ from modelyard.objects.pods.probes import Drain
 from modelyard.objects.serving.settings import serve_settings
 from modelyard.planning import ModelPlan, Plan, Runner
 
-# Release v0.9.2 of 2026-06-09; its flags stand in docs/configuration.md of llm-d/llm-d-inference-sim.
+# Release v0.9.2 of 2026-06-09; flags: docs/configuration.md of llm-d/llm-d-inference-sim.
 IMAGE = "ghcr.io/llm-d/llm-d-inference-sim:v0.9.2"
 
-# What fetches from outside, or asks with keys that the simulator does not know.
+# Folders that fetch from outside, or send keys that the simulator does not know.
 _FOLDERS = re.compile(r"addons|argocd|checks/.*|models/_.*")
 _NO_NEED = frozenset(
     {
@@ -35,14 +35,14 @@ _PROBES = ("startupProbe", "readinessProbe", "livenessProbe")
 
 
 def simulator() -> Runner:
-    """Simulators as other objects see them: with vLLM's paths and metrics, whatever engine they stand for."""
+    """The runner for simulators: vLLM's paths and metrics, whatever engine they replace."""
     return Runner(stand_in=newest_release("vllm"))
 
 
 def simulated(
     plan: Plan, folders: Mapping[str, list[Manifest]]
 ) -> tuple[dict[str, list[Manifest]], list[Finding]]:
-    """`folders` of a plan that simulators run, with their pods, and which models are left out."""
+    """`folders` of a plan with simulators in the pods, and findings for models left out."""
     plans = {model.name: model for model in plan.models}
     left_out = [
         Finding(
@@ -67,7 +67,7 @@ def simulated(
 
 
 def _simulated(plans: Mapping[str, ModelPlan], item: Manifest) -> Manifest:
-    """A server with simulators in its pods; anything else, and the server of no model of ours, as it is."""
+    """A server with simulators in its pods; every other object unchanged."""
     plan = plans.get((at(item, "metadata.labels") or {}).get(INSTANCE, ""))
     if plan is None or not is_server(item):
         return item
@@ -80,10 +80,10 @@ def _simulated(plans: Mapping[str, ModelPlan], item: Manifest) -> Manifest:
 
 
 def _pod(plan: ModelPlan, template: Manifest, *, answers: bool) -> Manifest:
-    """A simulator's pod: who it is and how it is asked as in `template`, and nothing of the engine's."""
+    """A simulator's pod: identity and ports as in `template`, without the engine's settings."""
     spec = template["spec"]
     engine = spec["containers"][0]
-    # The simulator ends at once on SIGTERM: the signal waits until requests are over.
+    # The simulator exits at once on SIGTERM, so the signal waits until requests are over.
     drain = Drain(requests=plan.model.drain, kind="wait")
     asked = {name: engine[name] for name in _PROBES} if answers else {}
     stopped = {"lifecycle": {"preStop": drain.pre_stop}} if answers else {}
@@ -106,7 +106,7 @@ def _pod(plan: ModelPlan, template: Manifest, *, answers: bool) -> Manifest:
         "volumes": [empty_dir("tmp", "256Mi")],
         "terminationGracePeriodSeconds": drain.grace,
     }
-    # The routing sidecar stays, it is one of the things to try out.
+    # The routing sidecar stays: it can be tried out too.
     sidecars = [c for c in spec.get("initContainers", []) if c.get("restartPolicy") == "Always"]
     return {
         "metadata": {
@@ -122,7 +122,7 @@ def _pod(plan: ModelPlan, template: Manifest, *, answers: bool) -> Manifest:
 
 
 def simulator_args(model: ModelPlan) -> list[str]:
-    """Names, port and limits of the engine that it stands for, at the speed that the plan computes for it."""
+    """Names, port and limits of the replaced engine, at the speed that the plan computes for it."""
     settings = serve_settings(model)
     output = model.throughput.output_per_second / max(1, model.throughput.batch)
     between = max(1, round(1000 / output)) if output > 0 else 20

@@ -1,1 +1,1 @@
-"""Ways to the models: gateways, the router, the LiteLLM proxy."""
+"""Traffic to the models: gateways, the router, the LiteLLM proxy."""

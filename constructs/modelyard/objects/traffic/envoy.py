@@ -13,13 +13,13 @@ _ROUTER = {
     "name": "envoy.filters.http.router",
     "typed_config": {"@type": f"{_TYPE}.filters.http.router.v3.Router"},
 }
-# A generation may take long, and be silent for long while its prompt is read.
+# A generation may run long, and stay silent while its prompt is read.
 _LONGEST = "86400s"
 
 
 def envoy_config(picker_port: int) -> dict[str, Any]:
-    """Static configuration: one listener for requests, one for the probes, the picker beside it, the replicas
-    by address."""
+    """Static configuration: one listener for requests, one for probes, the picker beside it, the replicas by
+    address."""
     return {
         "static_resources": {
             "listeners": [_requests(), _ready()],
@@ -51,7 +51,7 @@ def _requests() -> dict[str, Any]:
         "name": "envoy.filters.http.ext_proc",
         "typed_config": {
             "@type": f"{_TYPE}.filters.http.ext_proc.v3.ExternalProcessor",
-            # Without the picker nobody knows a replica: an error, not a guess.
+            # Without the picker no replica is known: return an error instead of guessing.
             "failure_mode_allow": False,
             "grpc_service": {"envoy_grpc": {"cluster_name": "picker"}, "timeout": "10s"},
             "message_timeout": "1000s",
@@ -65,8 +65,7 @@ def _requests() -> dict[str, Any]:
             },
         },
     }
-    # Clients reach nothing but the API; a replica that one names itself is overwritten by the picker's
-    # answer.
+    # Clients reach only the API; the picker's answer overwrites a replica that a client names.
     route = {"cluster": "replicas", "timeout": _LONGEST, "idle_timeout": _LONGEST}
     host = {"name": "model", "domains": ["*"], "routes": [{"match": {"prefix": "/v1/"}, "route": route}]}
     return _listener(

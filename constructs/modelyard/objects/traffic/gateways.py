@@ -1,5 +1,4 @@
-"""Ways to models from outside the cluster: load balancers with TLS, and routes that reach nothing but the
-API."""
+"""Traffic to models from outside the cluster: load balancers with TLS, and routes to the API only."""
 
 from __future__ import annotations
 
@@ -17,13 +16,12 @@ from modelyard.spec.environment import Gateway
 
 _API = "gateway.networking.k8s.io/v1"
 _LISTENER = "https"
-# Of the load balancer that Kubernetes makes for the gateway's Service.
+# Annotations of the load balancer for the gateway's Service.
 _BALANCER = "service.beta.kubernetes.io/aws-load-balancer-"
 
 
 def model_gateways(environment: Environment) -> Iterator[Manifest]:
-    """A Gateway for each way in that the environment has, with its certificate, in a namespace of their
-    own."""
+    """One Gateway per exposure of the environment, with its certificate, in a separate namespace."""
     yield manifest(
         api_version="v1",
         kind="Namespace",
@@ -67,7 +65,8 @@ def _gateway(name: str, gateway: Gateway, environment: Environment) -> Iterator[
                         "mode": "Terminate",
                         "certificateRefs": [{"kind": "Secret", "name": f"{name}-certificate"}],
                     },
-                    # Routes of the models' namespace alone: nobody else takes a name of the domain.
+                    # Routes only from the models' namespace: no other namespace may claim a name of the
+                    # domain.
                     "allowedRoutes": {
                         "namespaces": {
                             "from": "Selector",
@@ -83,10 +82,10 @@ def _gateway(name: str, gateway: Gateway, environment: Environment) -> Iterator[
 
 
 def _limited_service(name: str, gateway: Gateway) -> Manifest:
-    """Settings of the gateway's Service, which Istio merges in.
+    """Settings that Istio merges into the gateway's Service.
 
-    EKS Auto Mode ignores the annotation with the networks that may connect, and reads the field (EKS user
-    guide, auto-configure-nlb; Istio, Gateway API, automated deployment).
+    EKS Auto Mode ignores the annotation for source ranges and reads the field (EKS user guide,
+    auto-configure-nlb; Istio, Gateway API, automated deployment).
     """
     return manifest(
         api_version="v1",
@@ -111,8 +110,8 @@ def _balancer(name: str, gateway: Gateway) -> dict[str, str]:
 
 
 def route(gateway: str, host: str, *, service: str, port: int) -> dict[str, Any]:
-    """`spec` of an HTTPRoute: `/v1/*` of one host and nothing else. vLLM answers `/invocations` without a
-    key, and has endpoints that change the server; no request times out, since an answer may take long."""
+    """`spec` of an HTTPRoute: only `/v1/*` of one host. vLLM answers `/invocations` without a key, and has
+    endpoints that change the server. No request timeout: a response may take long."""
     return {
         "parentRefs": [{"name": gateway, "namespace": GATEWAYS, "sectionName": _LISTENER}],
         "hostnames": [host],

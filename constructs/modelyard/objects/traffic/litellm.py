@@ -1,4 +1,4 @@
-"""LiteLLM in front of all models: clients know one address, and models by the names of the catalogue."""
+"""LiteLLM in front of all models: clients use one address, and the model names of the catalogue."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ _IMAGE = "ghcr.io/berriai/litellm:v1.106.2"
 _PORT = 4000
 _DRAIN = 120
 
-# LiteLLM's word for what a model does, by ours.
+# LiteLLM's mode per model task.
 _MODES = {"generate": "chat", "embed": "embedding", "rerank": "rerank"}
 
 
@@ -40,7 +40,7 @@ def proxy_config(plans: Sequence[ModelPlan], namespace: str) -> dict[str, Any]:
         "model_list": [_entry(plan, namespace) for plan in plans if _answers(plan)],
         "general_settings": {"master_key": "os.environ/LITELLM_MASTER_KEY", "disable_spend_logs": True},
         "litellm_settings": {"callbacks": ["prometheus"], "drop_params": True, "request_timeout": 3600},
-        # A replica that is away is the Service's business; a request that was begun is not sent again.
+        # The Service handles a missing replica; a started request is not sent again.
         "router_settings": {"num_retries": 2, "allowed_fails": 10, "cooldown_time": 5},
     }
 
@@ -56,7 +56,7 @@ def _entry(plan: ModelPlan, namespace: str) -> dict[str, Any]:
     return {
         "model_name": plan.model.name,
         "litellm_params": {
-            # The part after the slash is what the server is asked for.
+            # The model name in the request to the server is the part after the slash.
             "model": f"{'hosted_vllm' if rerank else 'openai'}/{plan.model.name}",
             "api_base": address if rerank else f"{address}/v1",
             "api_key": f"os.environ/{key_variable(key)}" if key else "none",
@@ -81,7 +81,7 @@ def litellm_proxy(
     runner: Runner = OURS,
 ) -> Iterator[Manifest]:
     """Deployment, Service, policy and configuration of the proxy in the models' namespace; `runner` starts
-    the servers that it asks."""
+    the servers that it calls."""
     labels = {**platform_labels("gateway"), **LITELLM}
     common: dict[str, Any] = {"name": NAME, "namespace": environment.namespace, "labels": labels}
     config = json.dumps(proxy_config(plans, environment.namespace), indent=1)
@@ -170,7 +170,7 @@ def _pod(labels: dict[str, str], config: str, master_key: str, keys: Sequence[st
     secrets = {"LITELLM_MASTER_KEY": master_key, **{key_variable(key): key for key in keys}}
     fixed = {
         "HOME": "/tmp",
-        "LITELLM_LOCAL_MODEL_COST_MAP": "True",  # its list of prices is otherwise fetched from the internet
+        "LITELLM_LOCAL_MODEL_COST_MAP": "True",  # otherwise it fetches its price list from the internet
         "DISABLE_ADMIN_UI": "True",
     }
     live = {"httpGet": {"path": "/health/liveliness", "port": PORT_NAME}}
@@ -205,7 +205,7 @@ def _pod(labels: dict[str, str], config: str, master_key: str, keys: Sequence[st
 
 
 def _policy(environment: Environment, settings: LiteLlm, runner: Runner) -> dict[str, Any]:
-    """Clients in, models out, and nobody else: the proxy holds every model's key."""
+    """Ingress from clients, egress to models, nothing else: the proxy holds every model's key."""
     clients = [pods_of(client.namespace, client.pod_labels) for client in settings.allow_from]
     monitoring = environment.monitoring
     callers = [

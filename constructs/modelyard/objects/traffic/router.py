@@ -1,8 +1,8 @@
-"""Prefill and decode apart: an InferencePool, and a router that picks a replica of each for every request.
+"""Disaggregated serving: an InferencePool, and a router that picks a prefill and a decode replica per
+request.
 
-Envoy asks the endpoint picker (llm-d's, of Gateway API Inference Extension) where a request goes. The decode
-replica's sidecar has the prompt read by the prefill replica that was picked with it, and passes the rest to
-its own engine.
+Envoy asks the endpoint picker (llm-d's, of Gateway API Inference Extension) for the replicas of a request.
+The decode replica's sidecar sends the prompt to the picked prefill replica, and the rest to its own engine.
 """
 
 from __future__ import annotations
@@ -21,14 +21,14 @@ from modelyard.objects.traffic.envoy import PROXY_PORT, READY_PORT, envoy_config
 from modelyard.planning import ModelPlan
 from modelyard.spec import Environment
 
-# Releases of 2026: llm-d/llm-d-router v0.9.0 (deploy/, config/charts/), envoyproxy/envoy v1.33.2, which its
-# chart pins.
+# Releases of 2026: llm-d/llm-d-router v0.9.0 (deploy/, config/charts/), envoyproxy/envoy v1.33.2, pinned by
+# its chart.
 _PICKER = "ghcr.io/llm-d/llm-d-router-endpoint-picker:v0.9.0"
 _SIDECAR = "ghcr.io/llm-d/llm-d-router-disagg-sidecar:v0.9.0"
 _ENVOY = "docker.io/envoyproxy/envoy:distroless-v1.33.2"
 
 SIDECAR = "routing-sidecar"
-"""Name of the container in front of an engine that decodes."""
+"""Name of the container in front of a decoding engine."""
 
 _EXTENSION_PORT = 9002
 _HEALTH_PORT = 9003
@@ -41,7 +41,7 @@ def router_name(plan: ModelPlan) -> str:
 
 
 def routing_sidecar(engine_port: int) -> dict[str, Any]:
-    """A native sidecar: it starts before the engine at `engine_port`, and stops after it."""
+    """A native sidecar: it starts before the engine at `engine_port` and stops after it."""
     return Container(
         name=SIDECAR,
         image=_SIDECAR,
@@ -131,7 +131,7 @@ def router(plan: ModelPlan, environment: Environment) -> Iterator[Manifest]:
 
 
 def _access_to_pods(name: str, namespace: str, common: dict[str, Any]) -> Iterator[Manifest]:
-    """The picker reads the pool, its pods, and elects a leader."""
+    """The picker reads the pool and its pods, and takes part in leader election."""
     read = ["get", "list", "watch"]
     rules = [
         {"apiGroups": [""], "resources": ["pods"], "verbs": read},
@@ -161,8 +161,8 @@ def _access_to_pods(name: str, namespace: str, common: dict[str, Any]) -> Iterat
 
 
 def _picker_config(threshold: int) -> dict[str, Any]:
-    """Replicas that hold a prompt's prefix first, then those with short queues; prompts with fewer than
-    `threshold` tokens that no cache holds go straight to a decode replica."""
+    """Prefer replicas that have a prompt's prefix cached, then short queues; prompts with fewer than
+    `threshold` uncached tokens go straight to a decode replica."""
     scorers = [
         {"pluginRef": "max-score-picker"},
         {"pluginRef": "prefix-cache-scorer", "weight": 2},
@@ -246,7 +246,7 @@ def _router_pod(
         mounts=[config_mount, mount("tmp", "/tmp")],
         fields={
             **_probes({"httpGet": {"path": "/ready", "port": READY_PORT}}),
-            # A stream goes through the proxy: it stays until the engines' own drain is over.
+            # Streams pass through the proxy: it stays until the engines' drain is over.
             "lifecycle": {"preStop": {"sleep": {"seconds": plan.model.drain + 15}}},
         },
     )
