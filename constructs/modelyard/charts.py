@@ -56,9 +56,7 @@ def _hook(path: Path) -> Hook:
     hook: Hook = compose
 
     def guarded(composition: Composition) -> None:
-        from modelyard.objects.composition import (
-            check_usable,
-        )  # lazy: projects without charts do not pay for this import
+        from modelyard.objects.composition import check_usable  # lazy: only projects with charts need it
 
         def composed() -> None:
             hook(composition)

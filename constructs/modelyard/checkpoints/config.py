@@ -188,9 +188,7 @@ def _architecture(
     head_dim = number("head_dim") or number("hidden_size") // heads
     moe = read_experts(fields, family, layers)
     bias = biases(fields, family)
-    tied = (
-        None if family.get("encoder") else fields.flag("tie_word_embeddings")
-    )  # an encoder has no output embedding
+    tied = None if family.get("encoder") else fields.flag("tie_word_embeddings")  # an encoder has no output
     linear = read_linear(fields, family)
     types = read_layer_types(fields, family, layers, linear)
     return Architecture(

@@ -93,8 +93,8 @@ class Architecture:
     `layer_types` has one entry per layer. `window`: of sliding or chunked layers, in tokens. `rope_bytes`:
     rotary embedding tables, complete on every rank. `mlp_matrices`: 3 for gated MLPs, else 2.
     `norms_per_layer` and `final_norms` count vectors of hidden size; the latter includes an encoder's pooler
-    and token types. `query_key_norm`: per head with shared weights (`head`), or over all heads (`wide`).
-    `sinks`: one extra logit per head. `dense_layers`: layers with a plain MLP; None: all without experts.
+    and token types. `query_key_norm`: norm weights for one head (`head`), or for all heads (`wide`). `sinks`:
+    one extra logit per head. `dense_layers`: layers with a plain MLP; None: all without experts.
     `bytes_per_parameter`: of unquantized weights. `mtp_layers`: multi-token prediction layers, loaded only
     for speculative decoding. `gated`: the download needs an accepted licence and a token. `tested`: False if
     the family's formula was never checked against a measurement.

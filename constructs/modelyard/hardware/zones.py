@@ -27,8 +27,8 @@ def offering_zones(instance: InstanceType, region: str) -> tuple[str, ...]:
 def surely_offered(instance: InstanceType, region: str, zones: int) -> bool:
     """Whether every choice of `zones` zones of the region includes one that offers `instance`.
 
-    Zone names do not map to IDs across accounts. So a pool in two of three zones certainly gets a type that
-    two zones offer, but not a type that a single zone offers.
+    Zone names map to different IDs in each account. So a pool in two of three zones certainly gets a type
+    that two zones offer, but not a type that a single zone offers.
     """
     known = len(region_zones(region))
     return not known or len(offering_zones(instance, region)) + zones > known

@@ -9,7 +9,7 @@ from modelyard.checkpoints import Architecture
 from modelyard.engines import CacheRules
 from modelyard.hardware import Memory
 
-# Sparse attention caches its index keys in FP8, with one 32-bit scale per 128 keys (models/deepseek_v2.py,
+# Sparse attention caches its index keys in FP8, with one 32-bit scale per 128 numbers (models/deepseek_v2.py,
 # Indexer).
 _INDEX_BLOCK = 128
 # In models with recurrent layers, latent attention kernels need blocks in multiples of 128 tokens
