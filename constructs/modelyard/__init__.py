@@ -1,7 +1,6 @@
 """Modelyard: LLM inference on Amazon EKS as code.
 
-What people who write Python need is here; each name is imported when it is first used, and none of them
-starts jsii.
+The public Python API. Names are imported on first use, and none of them starts jsii.
 """
 
 from __future__ import annotations

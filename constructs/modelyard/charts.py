@@ -1,5 +1,5 @@
-"""The organisation's own charts: Python of the project, named in `modelyard.yaml`, that adds or replaces
-objects."""
+"""The organisation's charts: Python code in the project, configured in `modelyard.yaml`, that adds or
+replaces objects."""
 
 from __future__ import annotations
 
@@ -27,10 +27,10 @@ class ChartsError(Failure):
 
 
 def project_hook(root: Path = Path()) -> Hook | None:
-    """What the project at `root` does to a composition; None where `modelyard.yaml` names no charts.
+    """The composition hook of the project at `root`; None if `modelyard.yaml` names no charts.
 
-    The package is loaded under its own name, so that its modules import each other as everywhere; nothing is
-    added to `sys.path`.
+    The package is loaded under its own name, so that imports between its modules work; `sys.path` is not
+    changed.
 
     Raises:
         ChartsError: the settings cannot be read, or the charts cannot be loaded.
@@ -56,7 +56,7 @@ def _hook(path: Path) -> Hook:
     hook: Hook = compose
 
     def guarded(composition: Composition) -> None:
-        from modelyard.objects.composition import check_usable  # who has no charts need not wait for it
+        from modelyard.objects.composition import check_usable  # lazy: only projects with charts need it
 
         def composed() -> None:
             hook(composition)
@@ -101,7 +101,7 @@ T = TypeVar("T")
 
 
 def _guarded(path: Path, do: Callable[[], T]) -> T:
-    """Errors of the organisation's own code with their place in it, instead of a traceback through ours."""
+    """Turn errors in the organisation's code into a message with file and line, without our traceback."""
     try:
         return do()
     except ChartsError:

@@ -1,4 +1,4 @@
-"""What ends a command: an error whose text says what is wrong and what to do."""
+"""The base class of errors that end a command; the text says what is wrong and what to do."""
 
 from __future__ import annotations
 

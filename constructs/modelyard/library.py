@@ -11,9 +11,10 @@ from modelyard.spec import Catalogue, Environment, Model
 
 
 def plan(models: Iterable[Model], environment: Environment) -> Plan:
-    """Plan `models` in `environment`: settings, place, rollout, start-up and cost of each, and every finding.
+    """Plan `models` in `environment`: settings, placement, rollout, start-up and cost of each, and all
+    findings.
 
-    `Plan.deployable` says whether a finding is an error. Two models of one name are one, the last.
+    `Plan.deployable` is False if a finding is an error. Of models with the same name, the last one counts.
     """
     catalogue = Catalogue(MappingProxyType({model.name: model for model in models}))
     return planning.plan(catalogue, environment)

@@ -1,7 +1,6 @@
-"""From the files of a project to plans and objects: models, environments, prices and the organisation's
-charts.
+"""Open a project: from its files (models, environments, prices, charts) to plans and objects.
 
-What the command line, `app.py` and users of the library open a project with.
+Used by the command line, `app.py` and users of the library.
 """
 
 from __future__ import annotations
@@ -25,23 +24,23 @@ ENVIRONMENTS = Path("environments")
 
 @dataclass(frozen=True)
 class Project:
-    """An environment, or the findings that say why there is none, beside a catalogue."""
+    """A catalogue with an environment, or with the findings that say why there is none."""
 
     catalogue: Catalogue
     environment: Environment | None
     findings: tuple[Finding, ...]
     source: YamlSource | None = None
     prices: Prices | None = None
-    """Those of the environment's region; None: the shipped ones."""
+    """Prices of the environment's region; None: the shipped ones."""
 
     def plan(self) -> Plan | None:
-        """The plan; None when the environment cannot be read."""
+        """The plan; None if the environment cannot be read."""
         if self.environment is None:
             return None
         return plan(self.catalogue, self.environment, self.findings, self.source, self.prices)
 
     def located(self, findings: Iterable[Finding]) -> list[Finding]:
-        """`findings` with the lines of the models' files that they are about."""
+        """`findings` with their locations in the model files."""
         return [f.at(self.catalogue.locate(f.subject, f.field)) for f in findings]
 
 
@@ -55,7 +54,7 @@ def load_project(
 def open_environment(
     catalogue: Catalogue, findings: Iterable[Finding], environments: Path, name: str
 ) -> Project:
-    """Environment `name` beside models that were read already, and their `findings`."""
+    """Open environment `name` with models that are already loaded, and their `findings`."""
     path = environment_path(environments, name)
     if isinstance(path, Finding):
         return Project(catalogue, None, (*findings, path))
@@ -69,7 +68,7 @@ def open_environment(
 
 
 def environment_path(folder: Path, name: str) -> Path | Finding:
-    """The file of environment `name`, or the finding that lists the ones there are."""
+    """The file of environment `name`, or a finding that lists the existing environments."""
     files = environment_files(folder)
     found = files.get(name, [])
     if len(found) == 1:
@@ -91,7 +90,7 @@ def environment_path(folder: Path, name: str) -> Path | Finding:
 
 
 def region_prices(environments: Path, region: str) -> Prices | Finding:
-    """The prices of `region`: the shipped ones, and before them those that lie beside the environments."""
+    """The prices of `region`: from the file beside the environments, else the shipped ones."""
     path = prices_path(environments, region)
     if not path.exists():
         return Prices(region)

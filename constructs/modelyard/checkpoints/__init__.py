@@ -1,4 +1,4 @@
-"""What models are made of: facts of `config.json`, the modules they imply, and how checkpoints store them."""
+"""Model structure: facts from `config.json`, the modules that follow from them, and checkpoint formats."""
 
 from modelyard.checkpoints.config import read_config
 from modelyard.checkpoints.fields import UnreadableConfig

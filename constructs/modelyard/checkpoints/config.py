@@ -1,4 +1,4 @@
-"""From a `config.json` to an architecture: every field read or derived, none guessed."""
+"""Reads a `config.json` into an architecture: every field is read or derived, none guessed."""
 
 from __future__ import annotations
 
@@ -25,9 +25,9 @@ from modelyard.checkpoints.quantization import Quantization, UnknownQuantization
 from modelyard.checkpoints.shape import Architecture, Vision
 from modelyard.checkpoints.vision import MissingVisionFields, read_vision
 
-# vLLM loads a checkpoint in 32 bit only where it is told to (config/model.py, "Downcast for float32 models").
+# vLLM loads a checkpoint in 32 bit only on request (config/model.py, "Downcast for float32 models").
 _THIRTY_TWO_BIT = ("float", "float32")
-# What a vision model's config says of images beside its vision_config.
+# Image fields of a vision model's config outside its vision_config.
 _OF_IMAGES = ("spatial_merge_size", "vision_feature_layer")
 
 
@@ -38,12 +38,12 @@ def read_config(
     quantization: str | None = None,
     dtype: str | None = None,
 ) -> Architecture:
-    """Read a `config.json` of Hugging Face.
+    """Read a Hugging Face `config.json`.
 
-    `quantization` and `dtype` are what the engine is told beside it (`--quantization`, `--dtype`).
+    `quantization` and `dtype`: the engine's flags (`--quantization`, `--dtype`).
 
     Raises:
-        UnreadableConfig: fields are missing, or nothing is known of the class, or of the quantization.
+        UnreadableConfig: fields are missing, or the class or the quantization is unknown.
     """
     name = _class_of(config)
     outer = vision_family(name)
@@ -110,7 +110,7 @@ def _class_of(config: Mapping[str, Any]) -> str:
 
 
 def _stored(fields: Fields, config: Mapping[str, Any], override: str | None) -> Quantization | None:
-    """How the checkpoint is quantized, with widths and groups that exist."""
+    """The checkpoint's quantization, with valid bit widths and group sizes."""
     stated = _quantization_of(fields, config)
     try:
         found = read_quantization(stated, override)
@@ -163,7 +163,7 @@ def _vision(config: Mapping[str, Any], outer: Mapping[str, Any] | None, fields: 
         return None
     tower = config.get("vision_config") or config.get("vision")
     if not tower:
-        if fields.own is config:  # the language model's fields alone: its weights are what can be counted
+        if fields.own is config:  # only the language model's fields: only its weights can be counted
             return None
         raise MissingVisionFields("vision_config")
     if not isinstance(tower, Mapping):

@@ -1,4 +1,4 @@
-"""Families of models: what their classes fix and their configs do not say, from a dated table."""
+"""Model families: facts that follow from the class and are not in the config, from a dated table."""
 
 from __future__ import annotations
 
@@ -20,12 +20,12 @@ def families() -> _Table:
 
 
 def text_family(architecture: str) -> _Table | None:
-    """What the class `architecture` of a language model fixes; None when it is not known."""
+    """Facts of the language model class `architecture`; None if it is unknown."""
     found: _Table | None = families()["text"].get(architecture)
     return found
 
 
 def vision_family(architecture: str) -> _Table | None:
-    """What the class `architecture` of a vision model fixes; None when it is not known."""
+    """Facts of the vision model class `architecture`; None if it is unknown."""
     found: _Table | None = families()["vision"].get(architecture)
     return found

@@ -1,4 +1,4 @@
-"""What the layers of a model are: attention, feed-forward and state, from its fields and its family."""
+"""Layers of a model (attention, feed-forward and state), from its fields and its family."""
 
 from __future__ import annotations
 
@@ -23,13 +23,13 @@ _PATTERN = {"M": "mamba", "*": "attention", "-": "mlp", "E": "moe"}
 
 
 def biases(fields: Fields, family: Mapping[str, Any]) -> dict[str, bool]:
-    """Which projections have biases: the class fixes it, or names the field that says so."""
+    """Which projections have biases: fixed by the class, or by a field that the class names."""
     stated: Mapping[str, bool | str] = family.get("bias", {})
     return {part: bool(fields.flag(says)) if isinstance(says, str) else says for part, says in stated.items()}
 
 
 def pooled_vectors(fields: Fields, family: Mapping[str, Any]) -> int:
-    """Vectors of the hidden size that only encoders have: token types, the pooler's matrix and bias, a row a
+    """Vectors of hidden size that only encoders have: token types, the pooler's matrix and bias, one row per
     label."""
     if "pooled" not in family:
         return 0
@@ -47,7 +47,7 @@ def query_key_norm(fields: Fields, family: Mapping[str, Any]) -> Literal["", "he
 
 
 def _pattern(fields: Fields, family: Mapping[str, Any]) -> list[str]:
-    """What each layer is, where a layer is a mixer or a feed-forward and not both (Nemotron-H)."""
+    """The kind of each layer, in families where a layer is either a mixer or a feed-forward (Nemotron-H)."""
     if not family.get("interleaved"):
         return []
     listed = fields.get("layers_block_type") or list(str(fields.get("hybrid_override_pattern") or ""))
@@ -65,7 +65,7 @@ def dense_width(fields: Fields, family: Mapping[str, Any], moe: Experts | None) 
 
 
 def expert_counts(family: Mapping[str, Any]) -> tuple[str, ...]:
-    """Fields that may state the number of experts, the family's own first."""
+    """Fields that can hold the number of experts, the family's own first."""
     own = family.get("experts", {}).get("count", "num_experts")
     return tuple(dict.fromkeys((own, "num_experts", "n_routed_experts")))
 
@@ -161,8 +161,8 @@ def read_linear(fields: Fields, family: Mapping[str, Any]) -> LinearAttention | 
 
 
 def _state_bytes(fields: Fields, family: Mapping[str, Any]) -> int:
-    """Of one number of a recurrent state: 16 bit, unless the engine's class for the family reads what the
-    config says."""
+    """Bytes per number of recurrent state: 16 bit, unless the engine's class of the family reads the
+    config."""
     if "stateBytes" not in family:
         return 2
     stated = fields.get("mamba_ssm_cache_dtype") or fields.get("mamba_ssm_dtype")
@@ -172,7 +172,7 @@ def _state_bytes(fields: Fields, family: Mapping[str, Any]) -> int:
 def read_layer_types(
     fields: Fields, family: Mapping[str, Any], layers: int, linear: LinearAttention | None
 ) -> tuple[LayerType, ...]:
-    """One entry a layer: what the config lists, or the family's pattern."""
+    """One entry per layer: from the config's list, or the family's pattern."""
     if family.get("encoder"):
         encoder: LayerType = "encoder"
         return (encoder,) * layers
@@ -203,8 +203,7 @@ def read_layer_types(
 
 
 def rope_bytes(fields: Fields, family: Mapping[str, Any], outer: Mapping[str, Any], head_dim: int) -> int:
-    """Tables of cosines and sines in 16 bit, as long as the longest position (vLLM,
-    layers/rotary_embedding)."""
+    """Cosine and sine tables in 16 bit, up to the longest position (vLLM, layers/rotary_embedding)."""
     if (
         "positions" in family
         or not family.get("rope", True)
@@ -216,7 +215,7 @@ def rope_bytes(fields: Fields, family: Mapping[str, Any], outer: Mapping[str, An
         head_dim * float(fields.get("partial_rotary_factor") or 1)
     )
     scaling = fields.get("rope_scaling") or fields.get("rope_parameters") or {}
-    scaling = scaling.get("full_attention", scaling)  # newer configs have one entry a kind of layer
+    scaling = scaling.get("full_attention", scaling)  # newer configs have one entry per layer kind
     kind = str(scaling.get("rope_type") or scaling.get("type") or "default")
     factor = float(scaling.get("factor") or 1)
     length = float(positions)

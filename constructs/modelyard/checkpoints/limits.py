@@ -1,4 +1,4 @@
-"""What numbers of a config.json can be: beyond these limits a field is a mistake, not a model."""
+"""Plausible ranges of numbers in a config.json: a value outside is a mistake, not a model."""
 
 from __future__ import annotations
 
@@ -9,8 +9,8 @@ from typing import Any
 
 _ANY = (0, 1 << 24)
 
-# The least and the most of a field, an order of magnitude or two beyond any published model. A size that has
-# to be there is at least 1; fields that are not listed lie within `_ANY`.
+# Minimum and maximum per field, an order of magnitude or two beyond any published model. Required sizes are
+# at least 1; unlisted fields are limited to `_ANY`.
 LIMITS: Mapping[str, tuple[int, int]] = MappingProxyType(
     {
         "hidden_size": (1, 1 << 18),
@@ -49,24 +49,24 @@ LIMITS: Mapping[str, tuple[int, int]] = MappingProxyType(
 )
 
 ROPE_BYTES = 1 << 40
-"""No table of rotary embeddings is larger."""
+"""Maximum size of rotary embedding tables."""
 
 
 class WrongNumber(ValueError):
-    """A field that holds something else than a number of a plausible size."""
+    """A field that is not a number of plausible size."""
 
 
 def shown(value: object) -> str:
-    """`value` as a message shows it: no longer than 40 characters."""
+    """`value` for a message, at most 40 characters."""
     text = repr(value)
     return text if len(text) <= 40 else f"{text[:37]}..."
 
 
 def whole_number(name: str, value: Any) -> int:
-    """`value` of the field `name`, whose last part decides the limits.
+    """`value` of the field `name`; the last part of the name selects the limits.
 
     Raises:
-        WrongNumber: it is none, or beyond the limits.
+        WrongNumber: not a whole number, or outside the limits.
     """
     least, most = LIMITS.get(name.rpartition(".")[2], _ANY)
     if isinstance(value, bool) or not isinstance(value, int | float) or math.isnan(value):

@@ -1,8 +1,8 @@
-"""Names of modules as checkpoints list them: plain ones by the ten thousand, and patterns that cannot hold
-anybody up.
+"""Module names as listed in checkpoints: tens of thousands of plain names, and patterns with bounded match
+time.
 
-A regular expression of 20 characters can take years over a name of 40. What a pattern can cost is therefore
-estimated before it is used, and the patterns of one list share a budget.
+A regular expression of 20 characters can take years on a name of 40. So the cost of a pattern is estimated
+before use, and the patterns of one list share a budget.
 """
 
 from __future__ import annotations
@@ -14,27 +14,27 @@ from functools import lru_cache
 from math import comb
 
 _LONGEST_NAME = 48
-"""Characters of a module's name, about."""
+"""Approximate maximum characters of a module name."""
 MOST_STEPS = 250_000
-"""Of the regular-expression engine for one name and all patterns of a list, at the worst: a millisecond or
+"""Maximum steps of the regular-expression engine for one name and all patterns of a list: a millisecond or
 two."""
 _LONGEST_PATTERN = 300
 
 
 class WrongPattern(ValueError):
-    """A text that is no regular expression, or one that could take for ever."""
+    """A text that is not a regular expression, or one that could run almost forever."""
 
 
 @dataclass(frozen=True)
 class ModulePatterns:
-    """Patterns of a list by their place in it. Plain names stand for what lies below them as well."""
+    """Patterns by their position in a list. Plain names also match everything below them."""
 
     exact: dict[str, int]
     parts: dict[str, int]
     shaped: tuple[tuple[int, re.Pattern[str]], ...]
 
     def first(self, module: str) -> int | None:
-        """Place of the first pattern that `module` matches."""
+        """Position of the first pattern that matches `module`."""
         parts = module.split(".")
         above = (".".join(parts[:end]) for end in range(1, len(parts) + 1))
         found = [self.exact[name] for name in above if name in self.exact]
@@ -49,10 +49,10 @@ class ModulePatterns:
 
 
 def module_patterns(patterns: Iterable[str]) -> ModulePatterns:
-    """Plain names, and the patterns: `re:`, `*`, or a bare part of a name.
+    """Compile plain names and patterns: `re:`, `*`, or a bare part of a name.
 
     Raises:
-        WrongPattern: one of them cannot be used.
+        WrongPattern: a pattern cannot be used.
     """
     exact: dict[str, int] = {}
     parts: dict[str, int] = {}
@@ -80,7 +80,7 @@ def module_patterns(patterns: Iterable[str]) -> ModulePatterns:
 
 @lru_cache(maxsize=65536)
 def _canonical(name: str) -> str:
-    """Module names differ by what wraps the text model: only what follows the wrapper counts."""
+    """Drop the prefix of the wrapper around the text model, which differs by model."""
     for root in ("layers.", "lm_head", "embed_tokens"):
         found = name.find(root)
         if found >= 0:
@@ -88,15 +88,15 @@ def _canonical(name: str) -> str:
     return name
 
 
-_NUMBER = re.compile(r"(?:\\d|\[0-9\])[+*]")  # of a layer or an expert: it ends where its digits do
+_NUMBER = re.compile(r"(?:\\d|\[0-9\])[+*]")  # the number of a layer or expert: it ends with its digits
 _ESCAPED = re.compile(r"\\.", re.DOTALL)
 _GROUP_KIND = re.compile(r"\(\?(?:[aiLmsux-]*[:)]|[=!]|<[=!]|P?<\w+>|P[=>])?")
 _REPEATED_GROUP = re.compile(r"\)[*+{]")
-_ENDS = re.compile(r"^(?:\.\*)+|(?:\.\*)+$")  # searching finds what stands anywhere
+_ENDS = re.compile(r"^(?:\.\*)+|(?:\.\*)+$")  # `search` matches anywhere
 
 
 def _steps(body: str, pattern: str, *, anchored: bool) -> int:
-    """An upper bound of what the engine tries for one name: places to begin, repeats and alternatives."""
+    """Upper bound of regex steps for one name: start positions, repeats and alternatives."""
     if len(body) > _LONGEST_PATTERN:
         raise WrongPattern(f"pattern {_shown(pattern)} of more than {_LONGEST_PATTERN} characters")
     text = _ESCAPED.sub("x", _NUMBER.sub("x", body))
@@ -106,7 +106,7 @@ def _steps(body: str, pattern: str, *, anchored: bool) -> int:
     repeats = len(re.findall(r"[*+?{]", text)) + (not anchored)
     groups, branches = text.count("(") + 1, text.count("|")
     alternatives = (1 + branches / groups) ** groups
-    # Capped: a hundred repeats are an integer of a hundred digits.
+    # Capped: a hundred repeats would give an integer of a hundred digits.
     return int(min(comb(_LONGEST_NAME + repeats, min(repeats, 8)), 1e12) * min(alternatives, 1e12))
 
 

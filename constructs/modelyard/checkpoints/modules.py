@@ -1,4 +1,4 @@
-"""The weight matrices of a model, and how tensor parallelism splits each."""
+"""The weight matrices of a model, and how tensor parallelism splits them."""
 
 from __future__ import annotations
 
@@ -10,17 +10,18 @@ from typing import Literal
 from modelyard.checkpoints.shape import Architecture, LinearAttention
 
 Split = Literal["whole", "ranks", "kv_heads", "vocabulary", "experts", "vision_attention", "vision"]
-"""Over what a matrix is divided: nothing; tensor-parallel ranks; ranks, but not finer than KV heads;
-vocabulary rows (padded); experts or ranks; ranks where the tower's heads divide by them; ranks."""
+"""How a matrix is split: `whole`: not at all; `ranks`: over tensor-parallel ranks; `kv_heads`: over ranks,
+but no finer than KV heads; `vocabulary`: by rows (padded); `experts`: over experts or ranks;
+`vision_attention`: over ranks if they divide the tower's heads; `vision`: over ranks."""
 
 
 @dataclass(frozen=True)
 class Module:
-    """One weight matrix, or several alike.
+    """One weight matrix, or several identical ones.
 
     `name` follows Hugging Face from `layers` on; `layer` is None outside the layers. `quantizable` is False
-    for what no checkpoint format touches: embeddings, norms, routers, convolutions. `kind` tells embeddings
-    and vision towers apart.
+    for modules that no checkpoint format quantizes: embeddings, norms, routers, convolutions. `kind` marks
+    embeddings and vision towers.
     """
 
     name: str
@@ -39,8 +40,7 @@ class Module:
 
 @lru_cache(maxsize=1024)
 def modules(arch: Architecture) -> tuple[Module, ...]:
-    """Every module of `arch`, in order. Layers for multi-token prediction are not among them
-    (`draft_modules`)."""
+    """Every module of `arch`, in order, without the multi-token prediction layers (`draft_modules`)."""
     found = [
         Module(
             "embed_tokens", None, arch.hidden, arch.vocab, "vocabulary", quantizable=False, kind="embedding"
@@ -65,8 +65,8 @@ def modules(arch: Architecture) -> tuple[Module, ...]:
 
 @lru_cache(maxsize=1024)
 def draft_modules(arch: Architecture) -> tuple[Module, ...]:
-    """The modules for multi-token prediction: a layer like the last one, and the projection that joins two
-    hidden states."""
+    """The multi-token prediction modules: a layer like the last one, and the projection that joins two hidden
+    states."""
     found: list[Module] = []
     for number in range(arch.mtp_layers):
         index = arch.layers + number
@@ -76,7 +76,7 @@ def draft_modules(arch: Architecture) -> tuple[Module, ...]:
 
 
 def layer_modules(arch: Architecture, layer: int, like: int | None = None) -> Iterator[Module]:
-    """The modules of layer number `layer`, shaped as layer `like`."""
+    """The modules of layer `layer`, shaped like layer `like`."""
     shape = layer if like is None else like
     prefix = f"layers.{layer}"
     kind = arch.layer_types[shape]
@@ -122,7 +122,7 @@ def _latent_attention(arch: Architecture, prefix: str, layer: int) -> Iterator[M
     yield Module(f"{at}.kv_b_proj", layer, latent.kv_rank, out, "ranks")
     yield Module(f"{at}.o_proj", layer, arch.heads * latent.value_dim, arch.hidden, "ranks")
     yield _plain(f"{at}.vectors", layer, latent.query_rank + latent.kv_rank + 2 * latent.index_dim)
-    if latent.index_heads:  # whole on every rank; what makes keys and weighs heads is loaded in 16 bit
+    if latent.index_heads:  # replicated on every rank; keys and head weights are loaded in 16 bit
         index = f"{at}.indexer"
         yield Module(
             f"{index}.wq_b", layer, latent.query_rank, latent.index_heads * latent.index_dim, "whole"
@@ -144,7 +144,7 @@ def _linear_attention(arch: Architecture, prefix: str, layer: int) -> Iterator[M
         at = f"{prefix}.self_attn"
         for name in ("q_proj", "k_proj", "v_proj"):
             yield Module(f"{at}.{name}", layer, arch.hidden, values, "ranks")
-        for name in ("f", "g"):  # decay and output gates of low rank
+        for name in ("f", "g"):  # low-rank decay and output gates
             yield Module(f"{at}.{name}_a_proj", layer, arch.hidden, state.value_dim, "whole")
             yield Module(f"{at}.{name}_b_proj", layer, state.value_dim, values, "ranks")
         yield Module(f"{at}.b_proj", layer, arch.hidden, state.value_heads, "ranks")
@@ -152,7 +152,7 @@ def _linear_attention(arch: Architecture, prefix: str, layer: int) -> Iterator[M
         at = f"{prefix}.linear_attn"
         yield Module(f"{at}.in_proj_qkv", layer, arch.hidden, 2 * keys + values, "ranks")
         yield Module(f"{at}.in_proj_z", layer, arch.hidden, values, "ranks")
-        # Two small projections that the quantized checkpoints of the family leave in 16 bit.
+        # Quantized checkpoints of the family keep these two small projections in 16 bit.
         ba = Module(f"{at}.in_proj_ba", layer, arch.hidden, 2 * state.value_heads, "ranks", quantizable=False)
         yield ba
     name = "o_proj" if state.kind == "kimi" else "out_proj"
@@ -163,8 +163,8 @@ def _linear_attention(arch: Architecture, prefix: str, layer: int) -> Iterator[M
 
 
 def _state_vectors(state: LinearAttention) -> int:
-    """Decay, step bias and the norm before the output; Mamba 2 has a skip weight and a bias of the
-    convolution as well."""
+    """Decay, step bias and the norm before the output; Mamba 2 also has a skip weight and a convolution
+    bias."""
     if state.kind == "mamba2":
         return 3 * state.value_heads + state.value_heads * state.value_dim + state.conv_channels
     steps = state.value_heads * (state.value_dim if state.kind == "kimi" else 1)

@@ -1,5 +1,4 @@
-"""How checkpoints store weights: `quantization_config` of Hugging Face, and the bytes that a matrix takes on
-the device."""
+"""Weight formats of checkpoints: Hugging Face's `quantization_config`, and bytes per matrix on the device."""
 
 from __future__ import annotations
 
@@ -11,15 +10,15 @@ from typing import Any, Literal
 
 from modelyard.checkpoints.module_patterns import ModulePatterns, WrongPattern, module_patterns
 
-# MXFP4 packs 32 values with one 8-bit exponent (OCP Microscaling 1.0); NVFP4 packs 16 with one FP8 scale.
+# MXFP4 has one 8-bit exponent per 32 values (OCP Microscaling 1.0); NVFP4 one FP8 scale per 16.
 _MX_BLOCK = 32
 _NV_BLOCK = 16
-# NF4 keeps one scale for 64 values, itself in 8 bits with a 32-bit scale for 256 of them (QLoRA, double
+# NF4 has one 8-bit scale per 64 values, and one 32-bit scale per 256 of these scales (QLoRA, double
 # quantization).
 _NF_BLOCK = 64
 _NF_OUTER = 256
 _GROUP = 128
-# Bits a weight of the GGUF types, scales included (ggml-quants.c, block sizes).
+# Bits per weight of the GGUF types, scales included (ggml-quants.c, block sizes).
 GGUF_BITS: Mapping[str, float] = {
     "F16": 16.0,
     "BF16": 16.0,
@@ -41,8 +40,8 @@ FormatName = Literal["16bit", "fp8", "int8", "int4", "nf4", "mxfp4", "nvfp4", "g
 
 @dataclass(frozen=True)
 class Format:
-    """One way to store a matrix. `block` is the side of a scale's square in FP8, `group` the values that
-    share a scale."""
+    """A storage format of a matrix. `block`: side of the square that shares an FP8 scale; `group`: number of
+    values that share a scale."""
 
     name: FormatName
     bits: float = 16.0
@@ -51,15 +50,15 @@ class Format:
     zero_points: bool = False
 
     def bytes_of(self, inputs: int, outputs: int, plain: int = 2) -> float:
-        """Bytes of an `inputs` × `outputs` matrix, with scales; `plain` is that of an unquantized number."""
+        """Bytes of an `inputs` × `outputs` matrix with scales; `plain`: bytes per unquantized number."""
         return self.payload_of(inputs, outputs, plain) + self.scales_of(inputs, outputs)
 
     def payload_of(self, inputs: int, outputs: int, plain: int = 2) -> float:
-        """Bytes of the weights alone."""
+        """Bytes of the weights without scales."""
         return inputs * outputs * (plain if self.name == "16bit" else self.bits / 8)
 
     def scales_of(self, inputs: int, outputs: int) -> float:
-        """Bytes of scales and zero points, which are tensors of their own."""
+        """Bytes of scales and zero points, which are separate tensors."""
         size = inputs * outputs
         if self.name == "fp8" and self.block:
             return 4 * (-(-inputs // self.block)) * (-(-outputs // self.block))
@@ -82,9 +81,9 @@ PLAIN = Format("16bit")
 class Quantization:
     """How a checkpoint is quantized.
 
-    `method` is Hugging Face's `quant_method`, `bits` the width of a weight. `exceptions` are patterns of
-    modules that are kept in 16 bit, `rules` patterns with a format of their own; `embeddings`: these are
-    quantized as well (GGUF). `online`: a 16-bit checkpoint that the engine quantizes while it loads it.
+    `method`: Hugging Face's `quant_method`; `bits`: bits per weight. `exceptions`: patterns of modules that
+    stay in 16 bit; `rules`: patterns with their own format; `embeddings`: whether embeddings are quantized
+    too (GGUF). `online`: a 16-bit checkpoint that the engine quantizes at load.
     """
 
     method: str
@@ -116,7 +115,7 @@ class Quantization:
 
 
 class UnknownQuantization(ValueError):
-    """A quantization that no formula is known for."""
+    """A quantization without a known formula."""
 
 
 def read_quantization(config: Mapping[str, Any] | None, override: str | None = None) -> Quantization | None:
@@ -124,7 +123,7 @@ def read_quantization(config: Mapping[str, Any] | None, override: str | None = N
     (`--quantization`).
 
     Raises:
-        UnknownQuantization: the method is none that a formula is known for.
+        UnknownQuantization: no formula is known for the method.
     """
     if not config:
         return _named(override.lower(), {}) if override else None
@@ -152,8 +151,8 @@ def _named(method: str, config: Mapping[str, Any]) -> Quantization:
         block = (config.get("weight_block_size") or [0])[0]
         return Quantization("fp8", 8, Format("fp8", 8, block=int(block)), skipped)
     if method == "fbgemm-fp8":
-        # Checkpoints of this method keep attention in 16 bit (Llama 3.1 405B's modules_to_not_convert lists
-        # it).
+        # Checkpoints with this method keep attention in 16 bit (listed in modules_to_not_convert of Llama 3.1
+        # 405B).
         return Quantization("fbgemm_fp8", 8, Format("fp8", 8), skipped or ("*self_attn*",))
     if method == "mxfp4" or method == "gpt-oss-mxfp4":
         return Quantization("mxfp4", 4, Format("mxfp4", 4), skipped, experts_only=True)
@@ -182,13 +181,13 @@ def _named(method: str, config: Mapping[str, Any]) -> Quantization:
 
 
 def _bits_said(words: list[str]) -> int:
-    """The width in a name such as `compressed-tensors w8a8`; 4 where none is said, as AWQ and GPTQ are
-    published."""
+    """The bit width in a name such as `compressed-tensors w8a8`; default 4, the usual width of AWQ and
+    GPTQ."""
     return 8 if any(mark in word for word in words for mark in ("w8", "int8", "fp8")) else 4
 
 
 def _compressed_tensors(config: Mapping[str, Any], skipped: tuple[str, ...], bits: int) -> Quantization:
-    """Groups of modules by target; `ignore` stays in 16 bit."""
+    """Module groups by target; modules in `ignore` stay in 16 bit."""
     rules: list[tuple[str, Format]] = []
     main: Format | None = None
     for group in (config.get("config_groups") or {}).values():
@@ -244,7 +243,7 @@ def _algorithm(name: str, config: Mapping[str, Any]) -> Format:
 
 
 def _dynamic_exclusions(config: Mapping[str, Any]) -> tuple[str, ...]:
-    """GPTQModel's `dynamic`: keys that begin with `-:` are patterns of modules left alone."""
+    """GPTQModel's `dynamic`: keys with prefix `-:` are patterns of modules that are not quantized."""
     return tuple(f"re:{key[2:]}" for key in (config.get("dynamic") or {}) if str(key).startswith("-:"))
 
 

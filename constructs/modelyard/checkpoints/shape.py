@@ -1,4 +1,4 @@
-"""The shape of a model: the facts of its `config.json` that decide memory, under one set of names."""
+"""The shape of a model: the `config.json` facts that determine memory, under one naming."""
 
 from __future__ import annotations
 
@@ -8,15 +8,15 @@ from typing import Literal
 from modelyard.checkpoints.quantization import Quantization
 
 LayerType = Literal["full", "sliding", "chunked", "linear", "mamba", "encoder", "none"]
-"""What mixes tokens in a layer: attention to all, to a window, within chunks; a recurrent state; or
-nothing."""
+"""How a layer mixes tokens: full attention, sliding window, chunks, recurrent state, encoder attention, or
+not at all."""
 
 
 @dataclass(frozen=True)
 class LatentAttention:
-    """Multi-head latent attention (DeepSeek V2): keys and values live in `kv_rank` + `rope_dim` numbers a
-    token. `query_rank` is 0 where queries are not compressed. `index_heads` of `index_dim` choose the tokens
-    that sparse attention looks at (DeepSeek V3.2), 0 without."""
+    """Multi-head latent attention (DeepSeek V2): keys and values take `kv_rank` + `rope_dim` numbers per
+    token. `query_rank` is 0 if queries are not compressed. `index_heads` of `index_dim` select the tokens of
+    sparse attention (DeepSeek V3.2); 0 without."""
 
     kv_rank: int
     query_rank: int
@@ -29,11 +29,10 @@ class LatentAttention:
 
 @dataclass(frozen=True)
 class LinearAttention:
-    """Gated delta net (`delta`), Kimi delta attention (`kimi`) or Mamba 2 (`mamba2`): a state of fixed size a
-    sequence.
+    """Gated delta net (`delta`), Kimi delta attention (`kimi`) or Mamba 2 (`mamba2`): a state of fixed size
+    per sequence.
 
-    `state_bytes`: bytes of one number of the recurrent state; the convolution's state has the model's number
-    format.
+    `state_bytes`: bytes per number of recurrent state; the convolution state has the model's number format.
     """
 
     kind: Literal["delta", "kimi", "mamba2"]
@@ -52,10 +51,9 @@ class LinearAttention:
 
 @dataclass(frozen=True)
 class Experts:
-    """Routed experts. `shared_intermediate` is the summed width of the experts that every token uses, 0 for
-    none; `layers` are the indices of the layers with experts. `shared_gate`: one more vector weighs the
-    shared ones. `bias`: of experts and router. `latent`: width that experts work on instead of the hidden
-    size, 0 for that."""
+    """Routed experts. `shared_intermediate`: total width of the experts that every token uses, 0 for none.
+    `layers`: indices of the layers with experts. `shared_gate`: one more vector gates the shared experts.
+    `bias`: of experts and router. `latent`: the experts' input width if it is not the hidden size, else 0."""
 
     count: int
     per_token: int
@@ -69,9 +67,8 @@ class Experts:
 
 @dataclass(frozen=True)
 class Vision:
-    """The vision tower and its projector. `tokens` is the most that one image takes of the context, `patches`
-    what the tower works on for it. `cross_attention`: the language model reads images through layers of their
-    own."""
+    """The vision tower and its projector. `tokens`: maximum context tokens per image; `patches`: the tower's
+    patches for such an image. `cross_attention`: the language model reads images through separate layers."""
 
     layers: int
     hidden: int
@@ -93,15 +90,14 @@ class Vision:
 class Architecture:
     """Shape of one checkpoint.
 
-    `layer_types` has one entry a layer; `window` is what sliding or chunked layers see, in tokens.
-    `rope_bytes`: the tables of rotary embeddings, of which every rank holds all. `mlp_matrices` is 3 for
-    gated MLPs and 2 otherwise; `norms_per_layer` and `final_norms` count vectors of the hidden size, poolers
-    and token types of encoders among the latter. `query_key_norm`: over each head with weights for one
-    (`head`), or with weights for all (`wide`). `sinks`: one more logit a head. `dense_layers`: layers with a
-    plain MLP, None for all without experts. `bytes_per_parameter` is that of unquantized weights.
-    `mtp_layers` are layers for multi-token prediction that an engine loads for speculative decoding only.
-    `gated`: downloading needs an accepted licence and a token. `tested` is False where the family's formula
-    was never held against a measurement.
+    `layer_types` has one entry per layer. `window`: of sliding or chunked layers, in tokens. `rope_bytes`:
+    rotary embedding tables, complete on every rank. `mlp_matrices`: 3 for gated MLPs, else 2.
+    `norms_per_layer` and `final_norms` count vectors of hidden size; the latter includes an encoder's pooler
+    and token types. `query_key_norm`: norm weights for one head (`head`), or for all heads (`wide`). `sinks`:
+    one extra logit per head. `dense_layers`: layers with a plain MLP; None: all without experts.
+    `bytes_per_parameter`: of unquantized weights. `mtp_layers`: multi-token prediction layers, loaded only
+    for speculative decoding. `gated`: the download needs an accepted licence and a token. `tested`: False if
+    the family's formula was never checked against a measurement.
     """
 
     model_id: str
@@ -144,7 +140,7 @@ class Architecture:
     source: str = ""
 
     def __hash__(self) -> int:
-        # Ledgers are remembered by it: a few fields tell architectures apart, all of them are slow to hash.
+        # Part of a cache key: a few fields tell architectures apart, and hashing all is slow.
         return hash(
             (self.model_id, self.architecture, self.hidden, self.layers, self.vocab, self.intermediate)
         )
@@ -155,22 +151,23 @@ class Architecture:
 
     @property
     def has_dense_layers(self) -> bool:
-        """Whether some layer has a plain feed-forward of `intermediate`."""
+        """Whether any layer has a plain feed-forward of width `intermediate`."""
         if self.dense_layers is not None:
             return bool(self.dense_layers)
         return self.moe is None or len(self.moe.layers) < self.layers
 
     @property
     def encoder(self) -> bool:
-        """Whether the model reads a text at once and generates nothing: no KV cache."""
+        """Whether the model is an encoder: it reads a text in one pass and generates nothing, so it has no KV
+        cache."""
         return "encoder" in self.layer_types
 
     @property
     def experts(self) -> int:
-        """Routed experts of a layer, 0 in a dense model."""
+        """Routed experts per layer, 0 in a dense model."""
         return self.moe.count if self.moe else 0
 
     @property
     def attention_layers(self) -> int:
-        """Layers that keep keys and values of tokens."""
+        """Number of layers with a KV cache."""
         return sum(kind in ("full", "sliding", "chunked") for kind in self.layer_types)

@@ -1,5 +1,4 @@
-"""The bundled architectures: configs of published checkpoints, each with its source and the date it was
-read."""
+"""Bundled architectures: configs of published checkpoints, each with its source and date."""
 
 from __future__ import annotations
 
@@ -15,7 +14,7 @@ from modelyard.checkpoints.shape import Architecture
 
 
 class _Table(Mapping[str, Architecture]):
-    """Architectures by Hugging Face id, read when they are asked for."""
+    """Architectures by Hugging Face ID, parsed on first access."""
 
     def __init__(self, rows: Mapping[str, Mapping[str, Any]]) -> None:
         self._rows = rows
@@ -37,16 +36,15 @@ class _Table(Mapping[str, Architecture]):
         return model_id in self._rows
 
     def repositories(self) -> tuple[str, ...]:
-        """The ids that Hugging Face has; other rows are checkpoints that only measurements name."""
+        """IDs of Hugging Face repositories; other rows are checkpoints that only measurements refer to."""
         return tuple(name for name, row in self._rows.items() if row.get("repository", True))
 
     def called(self, name: str) -> str | None:
-        """The id that `name` is but for upper and lower case, as Hugging Face takes it; None where there is
-        none."""
+        """Case-insensitive lookup of an ID, as on Hugging Face; None if there is no match."""
         return self._ids.get(name.lower())
 
     def config(self, model_id: str) -> dict[str, Any]:
-        """The `config.json` of `model_id`: its own fields over those of the checkpoint that it derives
+        """The `config.json` of `model_id`: its own fields, merged over those of the checkpoint it derives
         from."""
         row = self._rows[model_id]
         base = self.config(row["like"]) if "like" in row else {}
@@ -63,6 +61,6 @@ class _Table(Mapping[str, Architecture]):
 
 @cache
 def architectures() -> _Table:
-    """Every known architecture by Hugging Face id."""
+    """Every known architecture by Hugging Face ID."""
     text = files("modelyard.checkpoints").joinpath("data", "architectures.json").read_text(encoding="utf-8")
     return _Table(json.loads(text)["models"])

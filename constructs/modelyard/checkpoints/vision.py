@@ -1,4 +1,4 @@
-"""Parameters of vision towers and of the projectors that join them to the language model."""
+"""Parameters of vision towers and of their projectors to the language model."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from modelyard.checkpoints.limits import WrongNumber, shown, whole_number
 from modelyard.checkpoints.shape import Vision
 
 _GATED = ("pixtral", "qwen2_5_vl")
-# Towers by the model_type of the vision config, for classes that take any.
+# Towers by model_type of the vision config, for classes that accept any tower.
 _BY_TYPE = {"siglip_vision_model": "siglip", "pixtral": "pixtral"}
 
 _NUMBERS = (
@@ -37,23 +37,23 @@ _NUMBERS = (
 
 
 class MissingVisionFields(ValueError):
-    """A vision config without the fields that its size follows from."""
+    """A vision config without the fields that determine its size."""
 
 
 def read_vision(config: Mapping[str, Any], family: Mapping[str, Any], text_hidden: int) -> Vision:
     """The tower of `config` (`vision_config`) and its projector to `text_hidden`.
 
-    A transformer's layer has four square projections and two or three of the MLP; what is left (patches,
-    positions, norms, the projector) follows from the family's tower. `config` holds what the whole model's
-    config says of images as well.
+    A transformer layer has four square projections and two or three MLP matrices; the rest (patches,
+    positions, norms, the projector) depends on the family's tower. `config` also holds the image fields of
+    the whole model's config.
 
     Raises:
         MissingVisionFields: the config lacks the tower's size.
-        WrongNumber: a size is none.
+        WrongNumber: a size is not a plausible number.
     """
     config = {**config, **_sizes(config)}
     tower = str(family["tower"])
-    if tower == "clip":  # a class that takes several towers
+    if tower == "clip":  # a class that accepts several towers
         tower = _BY_TYPE.get(str(config.get("model_type")), tower)
     hidden = config.get("embed_dim") if tower == "qwen2_vl" else None
     hidden = hidden or config.get("hidden_size")
@@ -85,7 +85,7 @@ def read_vision(config: Mapping[str, Any], family: Mapping[str, Any], text_hidde
 
 
 def _chosen_layers(config: Mapping[str, Any], family: Mapping[str, Any]) -> list[int]:
-    """Layers whose outputs the projector takes; deeper ones are not loaded (vLLM,
+    """Layers whose outputs the projector uses; deeper layers are not loaded (vLLM,
     init_vision_tower_for_llava)."""
     stated = config.get("vision_feature_layer", family.get("featureLayer", -1))
     found = stated if isinstance(stated, list | tuple) and stated else [stated]
@@ -115,7 +115,7 @@ def _layer(config: Mapping[str, Any], tower: str, hidden: int, width: int) -> tu
 
 
 def _sizes(config: Mapping[str, Any]) -> dict[str, int]:
-    """The numbers of `config`, each of a plausible size; of one a dimension, the larger."""
+    """The numbers of `config`, range-checked; for one value per dimension, the maximum."""
     found = {}
     for name in _NUMBERS:
         value = config.get(name)
@@ -146,7 +146,7 @@ def _embedding(config: Mapping[str, Any], tower: str, hidden: int) -> int:
         return patches + (squares + 2) * hidden + (2 if tower == "clip" else 1) * hidden
     if tower == "llama4":
         return patches + (squares + 2) * hidden + 4 * hidden
-    if tower == "mllama":  # one table of positions for every arrangement of tiles
+    if tower == "mllama":  # one position table per tile arrangement
         tiles = int(config.get("max_num_tiles", 4))
         arrangements = int(config.get("max_aspect_ratio_id", 8)) + 1
         tables = arrangements * tiles * hidden * (squares + 1 + 2)

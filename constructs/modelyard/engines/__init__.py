@@ -1,4 +1,4 @@
-"""Inference engines: one folder an engine, with its facts as data per release."""
+"""Inference engines: one folder per engine, with its facts as data per release."""
 
 from modelyard.engines.commands import server_args, server_command, server_env
 from modelyard.engines.engine import Engine

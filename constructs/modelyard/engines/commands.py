@@ -1,4 +1,4 @@
-"""The command of a server from the plan's settings."""
+"""The server command, from the plan's settings."""
 
 from __future__ import annotations
 
@@ -13,10 +13,10 @@ def server_command(settings: ServeSettings, release: Release) -> tuple[str, ...]
 
 
 def server_args(settings: ServeSettings, release: Release) -> tuple[str, ...]:
-    """Arguments of the server, or of the leader of several pods."""
+    """Arguments of the server; of the leader if a replica has several pods."""
     return engine(release.engine).args(settings, release)
 
 
 def server_env(settings: ServeSettings, release: Release) -> dict[str, str]:
-    """Environment variables that the engine needs besides the ones for its caches."""
+    """Environment variables of the engine, except those for its caches."""
     return engine(release.engine).env(settings)

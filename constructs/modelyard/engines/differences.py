@@ -1,4 +1,4 @@
-"""What changed between two releases of an engine, for whoever upgrades."""
+"""Changes between two releases of an engine, for upgrades."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from modelyard.engines.release import Flag, Release
 
 @dataclass(frozen=True)
 class Difference:
-    """One change. `fix` says what to do where something is gone."""
+    """One change. `fix`: the remedy for a removed flag."""
 
     change: Literal["added", "removed", "changed"]
     what: Literal["flag", "tool parser", "reasoning parser", "architecture"]
@@ -21,7 +21,7 @@ class Difference:
 
 
 def differences(old: Release, new: Release) -> Iterator[Difference]:
-    """Flags first, then parsers and architectures; each in alphabetical order."""
+    """Flags first, then parsers and architectures, each in alphabetical order."""
     before, after = _own(old), _own(new)
     for name in sorted(before.keys() | after.keys()):
         if name in before and name in after:
@@ -42,7 +42,7 @@ def differences(old: Release, new: Release) -> Iterator[Difference]:
 
 
 def _own(release: Release) -> dict[str, Flag]:
-    """Flags under their own names, without further spellings."""
+    """Flags by canonical name, without aliases."""
     return {name: flag for name, flag in release.flags.items() if name == flag.name}
 
 

@@ -1,8 +1,8 @@
-"""What an engine says of itself. Its own folder holds the class that says it, and its dated tables.
+"""Base class of engines. An engine's folder holds its subclass and its dated tables.
 
-A folder has `releases/*.json` (images, paths, flags, what is supported), `metrics.json` or `metrics.yaml`,
-and `memory.yaml` where it does not use another engine's memory facts. An engine of another package is found
-by the entry point `modelyard.engines`.
+A folder has `releases/*.json` (images, paths, flags, supported features), `metrics.json` or `metrics.yaml`,
+and `memory.yaml` unless it uses another engine's memory facts. Engines in other packages register through the
+entry point `modelyard.engines`.
 """
 
 from __future__ import annotations
@@ -25,19 +25,18 @@ if TYPE_CHECKING:
     from modelyard.engines.release import Release
 
 HOME = "/home/vllm"
-"""The home of the server's user, the only folder of a server besides `/tmp` that it may write to."""
+"""Home directory of the server's user; besides `/tmp`, the only directory the server can write to."""
 CACHE = f"{HOME}/.cache"
 
 MemoryStrategy = Literal["split", "layers"]
-"""`split`: each accelerator has a slice of every layer. `layers`: whole layers go to each device, the rest
-stays with the CPU."""
+"""`split`: each accelerator holds a slice of every layer. `layers`: each device holds whole layers, the CPU
+the rest."""
 
 
 class Engine:
-    """An inference engine; the defaults are those of a server of OpenAI's API for NVIDIA GPUs that shares
-    nothing.
+    """An inference engine; the defaults fit a standalone OpenAI-compatible server on NVIDIA GPUs.
 
-    Whatever differs by release is data of the `Release`. An engine overrides what is otherwise with it.
+    Whatever differs by release is data of the `Release`. An engine overrides the methods where it differs.
     """
 
     name: str
@@ -45,38 +44,38 @@ class Engine:
     backend: str | None = None
     """`engine.backend` of a model file, where several engines share `engine.name`."""
     place: str = "NVIDIA GPUs"
-    """What it runs on, in the words of a fix."""
+    """Supported hardware, as worded in a fix."""
     memory: MemoryStrategy = "split"
-    """How weights and caches are laid out, and which memory model predicts it."""
+    """How weights and caches are laid out, which selects the memory model."""
     sequences: int | None = None
-    """Most sequences in a batch unless a file says otherwise; None: what its memory facts say."""
+    """Default `max_num_seqs`; None: from its memory facts."""
     fp8_cache: bool = False
-    """Whether its memory model knows what an fp8 KV cache saves."""
+    """Whether its memory model covers an fp8 KV cache."""
     states_utilization: bool = False
-    """Whether `gpu-memory-utilization` is among its settings."""
+    """Whether it has the setting `gpu-memory-utilization`."""
     prepared: str | None = None
-    """What serves engines that somebody built before for one accelerator: length, split and batch stand in
-    these."""
+    """The backend that serves engines prebuilt for one accelerator, if any: length, parallelism and batch are
+    fixed in the build."""
     one_process: bool = False
-    """Whether it runs without workers that share memory."""
+    """Whether it runs as one process, without workers that share memory."""
     reads_names: bool = True
-    """Whether it refuses a model name that it does not serve."""
+    """Whether it rejects requests for an unknown model name."""
     forces_functions: bool = True
-    """Whether a client can force a tool call by the function's name."""
+    """Whether a client can force a tool call by function name."""
     lists_lengths: bool = True
-    """Whether its list of models says how long a context may be."""
+    """Whether its model list includes the maximum context length."""
     shares_compiled: bool = False
-    """Whether replicas may use what another one compiled."""
+    """Whether replicas can share a compile cache."""
     repository: str | None = None
-    """Where the files of `files` are mounted."""
+    """Mount path of the files from `files`."""
     kserve: tuple[str, ...] | None = None
-    """Command of an LLMInferenceService's container; None where KServe cannot start it."""
+    """Command of the LLMInferenceService container; None if KServe cannot start it."""
     aiconfigurator: str | None = None
     """Name of the backend in AIConfigurator's measurements."""
     service_prefix: str | None = None
-    """Prefix of its variables that Kubernetes would set as well for a Service of that name."""
+    """Prefix of its environment variables, which a Service of that name would collide with."""
     signals: Signals = Signals()
-    """Which of its metrics says what."""
+    """The engine's metrics, by meaning."""
 
     @property
     def file_name(self) -> str:
@@ -94,15 +93,15 @@ class Engine:
 
     @property
     def metrics_page(self) -> str:
-        """Name of the engine whose metrics page this one has."""
+        """Name of the engine whose /metrics page it shares."""
         return self.name
 
     def runs_on(self, accelerator: Accelerator) -> bool:
-        """Whether it has code for `accelerator`."""
+        """Whether it supports `accelerator`."""
         return accelerator.vendor == "nvidia"
 
     def usual_for(self, accelerator: Accelerator, *, gguf: bool) -> bool:
-        """Whether `engine: auto` means it."""
+        """Whether it is the engine of `engine: auto`."""
         return False
 
     def command(self, settings: ServeSettings) -> tuple[str, ...]:
@@ -110,11 +109,11 @@ class Engine:
         return ()
 
     def args(self, settings: ServeSettings, release: Release) -> tuple[str, ...]:
-        """Arguments of the server; of the leader where a replica has several pods."""
+        """Arguments of the server; of the leader if a replica has several pods."""
         raise NotImplementedError
 
     def env(self, settings: ServeSettings) -> dict[str, str]:
-        """Environment variables that it needs besides the ones for its caches."""
+        """Environment variables, except those for its caches."""
         return {}
 
     def addresses(self, settings: ServeSettings) -> tuple[str, ...]:
@@ -122,59 +121,58 @@ class Engine:
         return ()
 
     def worker_command(self, settings: ServeSettings) -> tuple[str, ...]:
-        """Command of the pods of a replica that answer nobody; empty for the image's own entrypoint."""
+        """Command of a replica's worker pods; empty for the image's entrypoint."""
         return ()
 
     def worker_args(self, settings: ServeSettings, release: Release) -> tuple[str, ...]:
-        """Arguments of these pods."""
+        """Arguments of the worker pods."""
         raise NotImplementedError(f"{self.name} does not run over several pods")
 
     def worker_env(self, settings: ServeSettings) -> dict[str, str]:
-        """Environment variables of these pods besides those of the server."""
+        """Environment variables of the worker pods, besides the server's."""
         return {}
 
     def batch_command(self) -> tuple[str, ...]:
-        """Command of a job that answers a file of requests."""
+        """Command of a batch job."""
         raise NotImplementedError(f"{self.name} runs no batches")
 
     def batch_args(
         self, settings: ServeSettings, release: Release, *, requests: str, answers: str
     ) -> tuple[str, ...]:
-        """Arguments of that job; `requests` and `answers` are paths of its files."""
+        """Arguments of a batch job; `requests` and `answers` are file paths."""
         raise NotImplementedError(f"{self.name} runs no batches")
 
     def files(self, settings: ServeSettings) -> dict[str, str]:
-        """Path below `repository` to content of what it reads besides its command line."""
+        """Files that it reads besides its command line: path below `repository` to content."""
         return {}
 
     def compile_variables(self, root: str | None) -> dict[str, str]:
-        """Environment variables that say where compiled code is kept: below `root`, or in the pod's own
-        volumes."""
+        """Environment variables for compile cache directories: below `root`, or in the pod's own volumes."""
         return {}
 
     def compile_seconds(self, facts: StartupFacts) -> int:
-        """Seconds of compiling and capturing at a start without a cache."""
+        """Seconds of compilation and graph capture at a start without a cache."""
         return facts.compile_seconds
 
     def host(self, load: HostLoad) -> HostRequest:
-        """CPU and memory of the node for one pod."""
+        """CPU and memory requests of one pod."""
         return request_of_workers(load)
 
     def probe(self, url: str) -> list[str]:
-        """Command inside the image that succeeds when `url` answers."""
+        """Probe command inside the image that succeeds if `url` responds."""
         return ["python3", "-c", f"import urllib.request; urllib.request.urlopen('{url}', timeout=10)"]
 
     def parsers(self, row: Mapping[str, str]) -> Parsers:
-        """Names of the parsers of a model family, whose names in vLLM are `row`'s."""
+        """Parser names of a model family; `row` has vLLM's names."""
         return Parsers(tools=row.get("tools"), reasoning=row.get("reasoning"))
 
     def given(self, flags: Mapping[str, str], files: Mapping[str, str]) -> dict[str, str]:
-        """Settings by vLLM's names of flags, read back from a command line and the files of `files`."""
+        """Settings by vLLM's flag names, parsed from a command line and from the contents of `files`."""
         return dict(flags)
 
 
 def free_args(settings: ServeSettings, release: Release) -> list[str]:
-    """The user's own flags, in alphabetical order, as the release spells them."""
+    """The user's flags, in alphabetical order, in the release's syntax."""
     args: list[str] = []
     for name, value in sorted(settings.extra.items()):
         if value is True:

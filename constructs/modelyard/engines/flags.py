@@ -1,4 +1,4 @@
-"""Free flags of the engine, checked against the release's own table before anything is deployed."""
+"""Checks the user's engine flags against the release's flag table before anything is deployed."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ _PYTHON_TYPES: dict[str, tuple[type, ...]] = {
 
 @dataclass(frozen=True)
 class FlagProblem:
-    """What is wrong with the flag `name`."""
+    """A problem of the flag `name`."""
 
     code: str
     name: str
@@ -31,13 +31,14 @@ class FlagProblem:
 
 
 MOST_PROBLEMS = 100
-"""Wrong flags of one model that are listed; an engine has some three hundred."""
+"""Maximum flag problems listed per model; an engine has about three hundred flags."""
 
 
 def check_flags(args: Mapping[str, Any], release: Release) -> list[FlagProblem]:
-    """Every problem of `args`: unknown, removed, owned by the plan, of the wrong type, or out of the choices.
+    """Every problem of `args`: flags that are unknown, removed or owned by the plan, of the wrong type, or
+    not among the choices.
 
-    The rest is not looked at after `MOST_PROBLEMS`: to find what was meant takes a millisecond a flag.
+    Stops after `MOST_PROBLEMS`: a spelling suggestion takes a millisecond per flag.
     """
     problems: list[FlagProblem] = []
     for name, value in args.items():
@@ -59,7 +60,7 @@ def _check(name: str, value: Any, release: Release) -> FlagProblem | None:
         )
     base = name.removeprefix("no-") if name.startswith("no-") else name.partition(".")[0]
     flag = release.flags.get(base)
-    canonical = flag.name if flag else base  # another spelling of an owned flag is owned as well
+    canonical = flag.name if flag else base  # an alias of an owned flag is owned too
     if canonical in release.owned:
         field = release.owned[canonical]
         fix = f"set {field} instead" if field else "remove it; Modelyard sets it"
@@ -82,7 +83,7 @@ def _check_value(name: str, value: Any, flag: Flag) -> FlagProblem | None:
         return FlagProblem(
             "VLLM001", name, f"flag --{name} is a negation already", f"write {flag.name}: true"
         )
-    if "." in name:  # a dotted part of a JSON flag: its own type is the engine's business
+    if "." in name:  # a dotted part of a JSON flag: the engine checks its type
         return None
     values = value if flag.many and isinstance(value, list) else [value]
     for one in values:

@@ -1,4 +1,4 @@
-"""CPU and memory of the node that an engine's processes take."""
+"""CPU and memory requests of an engine's processes."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from modelyard.hardware import Memory
 
 # Host memory of the processes: API server and engine core together about 1.3 GiB, a worker 1.7 GiB with a
-# tiny model (measured with vLLM 0.32); CUDA context, pinned buffers and page tables grow it on a GPU.
+# tiny model (measured with vLLM 0.32); on a GPU, CUDA context, pinned buffers and page tables add to it.
 _BASE = Memory.gib(5)
 _PER_WORKER = Memory.gib(4)
 _MULTIMODAL = Memory.gib(4)  # --mm-processor-cache-gb, default 4
@@ -18,9 +18,9 @@ _SHM_PER_WORKER = Memory.gib(2)  # NCCL and message queues: 16 GiB at eight work
 
 @dataclass(frozen=True)
 class HostLoad:
-    """What a pod of a server holds. `workers`: its accelerators, or CPUs on a CPU. `weights`: on all of its
-    accelerators. `caches`: all KV caches together. `free_cpu_milli`: of the CPUs, what the node's own pods
-    leave, in thousandths of one."""
+    """Load of a server's pod. `workers`: its accelerators, or vCPUs on a CPU node. `weights`: on all its
+    accelerators. `caches`: all KV caches together. `free_cpu_milli`: millicores that the node's own pods
+    leave free."""
 
     workers: int
     checkpoint: Memory
@@ -35,7 +35,7 @@ class HostLoad:
 
 @dataclass(frozen=True)
 class HostRequest:
-    """CPU in thousandths of one, memory, and the part of it that `/dev/shm` may take."""
+    """CPU in millicores, memory, and the part of the memory for `/dev/shm`."""
 
     cpu_milli: int
     memory: Memory
@@ -43,7 +43,7 @@ class HostRequest:
 
 
 def request_of_workers(load: HostLoad) -> HostRequest:
-    """One process for each accelerator beside the API server, which talk through shared memory."""
+    """The API server and one worker process per accelerator, which communicate through shared memory."""
     shm = SHM_ALONE if load.workers == 1 else _SHM_PER_WORKER * load.workers
     memory = _BASE + _PER_WORKER * load.workers + shm + load.offloaded
     if load.multimodal:
@@ -51,12 +51,13 @@ def request_of_workers(load: HostLoad) -> HostRequest:
     return HostRequest(2000 if load.workers == 1 else 1000 * (load.workers + 2), memory, shm)
 
 
-# Processes and prompt cache of llama-server beside its weights (--cache-ram is left at 8 GiB at the most).
+# llama-server's memory without weights: processes and prompt cache (--cache-ram is left at 8 GiB at most).
 _ONE_PROCESS = Memory.gib(2)
 
 
 def request_of_mapped_weights(load: HostLoad) -> HostRequest:
-    """One process that maps its weights: what no GPU holds stays in memory, and on a CPU all caches."""
+    """One process that mmaps its weights: memory holds the part that no GPU holds, and on a CPU node all
+    caches."""
     if load.on_cpu:
         memory = _ONE_PROCESS + load.checkpoint + load.caches + load.activation
         cpu = load.free_cpu_milli

@@ -1,4 +1,4 @@
-"""What each release of an engine does with accelerator memory, from dated tables."""
+"""Memory behaviour of each engine release, from dated tables."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from modelyard.reading.table import read_table
 def memory_facts_for(
     engine: str, version: str, capability: Capability | None, kv_cache_dtype: str = "auto"
 ) -> MemoryFacts:
-    """As `memory_facts`, where a release falls back to an older engine on some GPUs or for some caches.
+    """As `memory_facts`, but follows a release's fallback to an older engine on some GPUs or cache types.
 
     Raises:
         LookupError: as `memory_facts`.
@@ -34,10 +34,10 @@ def memory_facts_for(
 
 @cache
 def memory_facts(engine: str, version: str) -> MemoryFacts:
-    """What `engine` does with memory in `version`, such as `0.19.0` or `0.17.1rc1.dev88`.
+    """Memory facts of `engine` in `version`, such as `0.19.0` or `0.17.1rc1.dev88`.
 
     Raises:
-        LookupError: nothing is known about the engine, or about a version so old.
+        LookupError: no facts for the engine, or for a version this old.
     """
     if not has_memory_model(engine):
         raise LookupError(f"no memory facts for engine {engine}; known are {', '.join(memory_models())}")
@@ -51,7 +51,7 @@ def memory_facts(engine: str, version: str) -> MemoryFacts:
 
 
 def regime(engine: str, version: str, key: str) -> str:
-    """The version since which `key` of the table has the value that holds in `version`."""
+    """The version that introduced the value of `key` that holds in `version`."""
     return [
         str(entry["since"])
         for entry in _table(engine)["versions"]

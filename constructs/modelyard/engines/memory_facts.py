@@ -1,4 +1,4 @@
-"""What a release of an engine does with accelerator memory."""
+"""Memory behaviour of an engine release."""
 
 from __future__ import annotations
 
@@ -13,13 +13,13 @@ Absorbed = Literal["none", "products", "projections"]
 
 @dataclass(frozen=True)
 class CacheRules:
-    """What a release does with the KV cache.
+    """A release's KV cache behaviour.
 
-    `hybrid`: layers that see a window keep no more than it. `in_flight`: batches that may be scheduled at
-    once, which a window holds on to. `latent`: latent attention is cached as such, not as full heads, in
-    `latent_width` numbers a token (0: its own). `tokens_by_groups`: the start-up log counts blocks // groups
-    × block size instead of requests × length. `state_blocks`: blocks of recurrent state that a request and
-    group takes (2 with prefix caching). `reserved_blocks`: what the pool holds back from the check that one
+    `hybrid`: sliding-window layers cache only the window. `in_flight`: batches that can be scheduled at once;
+    windows keep their tokens. `latent`: latent attention is cached as the latent, not as full heads, in
+    `latent_width` numbers per token (0: the model's). `tokens_by_groups`: the start-up log counts blocks //
+    groups × block size instead of requests × length. `state_blocks`: blocks of recurrent state per request
+    and group (2 with prefix caching). `reserved_blocks`: blocks held back in the start-up check that one
     request fits.
     """
 
@@ -34,7 +34,7 @@ class CacheRules:
 
 @dataclass(frozen=True)
 class BatchDefault:
-    """Batch limits from `memory_gib` on; `excepted`: compute capabilities that the row leaves out."""
+    """Batch limits from `memory_gib` on; `excepted`: a compute capability to which the row does not apply."""
 
     memory_gib: float
     excepted: Capability | None
@@ -44,9 +44,9 @@ class BatchDefault:
 
 @dataclass(frozen=True)
 class BatchRules:
-    """Defaults of a batch. Without chunked prefill (`whole_prompts`) a batch holds a whole prompt, at least
-    `least_tokens`; from `chunk_from` on prompts are chunked into `chunk_tokens`, with latent attention if
-    `chunk_latent`."""
+    """Batch defaults. Without chunked prefill (`whole_prompts`) a batch holds a whole prompt, at least
+    `least_tokens`; for lengths from `chunk_from` on, prompts are chunked into `chunk_tokens`, with latent
+    attention only if `chunk_latent`."""
 
     rows: tuple[BatchDefault, ...]
     whole_prompts: bool = False
@@ -58,9 +58,9 @@ class BatchRules:
 
 @dataclass(frozen=True)
 class MemoryFacts:
-    """Memory behaviour of one release, per rank; the table names sources and units.
+    """Memory behaviour of one release, per rank; the table has sources and units.
 
-    `kv_cap_fraction`: Neuron's limit for the KV cache as a share of the budget, None where there is none.
+    `kv_cap_fraction`: Neuron's KV cache limit as a share of the budget; None: no limit.
     """
 
     engine: str
@@ -100,8 +100,7 @@ class MemoryFacts:
     def batch_defaults(
         self, accelerator: Accelerator, max_model_len: int = 0, *, latent: bool = False
     ) -> tuple[int, int]:
-        """The engine's own (max_num_batched_tokens, max_num_seqs); `latent`: for a model with latent
-        attention."""
+        """The engine's default (max_num_batched_tokens, max_num_seqs); `latent`: for latent attention."""
         rules = self.batch
         for row in rules.rows:
             excepted = row.excepted is not None and accelerator.compute_capability == row.excepted

@@ -1,4 +1,4 @@
-"""What each engine and exporter has on its /metrics page, and which of it says what: dated tables."""
+"""Metrics on the /metrics page of each engine and exporter, and engine signals: dated tables."""
 
 from __future__ import annotations
 
@@ -29,13 +29,13 @@ EXPORTERS = (
     "litellm",
     "prometheus",
 )
-"""Who else is asked, besides the engines."""
+"""Exporters that are scraped besides the engines."""
 
 
 @dataclass(frozen=True)
 class Metric:
-    """One family. `values`: the only values of some labels; `bounds`: upper bounds of a histogram, as `le`
-    writes them."""
+    """A metric family. `values`: the possible values of some labels; `bounds`: upper bounds of a histogram,
+    as in `le`."""
 
     name: str
     type: MetricType
@@ -46,7 +46,7 @@ class Metric:
 
     @property
     def samples(self) -> tuple[str, ...]:
-        """Names under which Prometheus stores the family."""
+        """Time series names of the family in Prometheus."""
         if self.type == "histogram":
             return tuple(self.name + part for part in ("_bucket", "_count", "_sum"))
         if self.type == "summary":
@@ -56,7 +56,7 @@ class Metric:
 
 @dataclass(frozen=True)
 class Metrics:
-    """One page. `names` are those of samples, as queries write them."""
+    """One /metrics page. `names`: sample names, as used in queries."""
 
     exporter: str
     version: str
@@ -71,11 +71,10 @@ class Metrics:
 
 
 def metrics_of(engine: str, version: str) -> Metrics:
-    """What `engine` has in `version`; one page is recorded an engine, and `Metrics.version` says of which
-    release.
+    """The metrics of `engine` in `version`. One page is recorded per engine, from release `Metrics.version`.
 
     Raises:
-        KeyError: no table of the engine, or the release is older than the recorded page can speak for.
+        KeyError: no table of the engine, or the release is older than the recorded page covers.
     """
     served_by = engines().get(engine)
     if served_by is None:
@@ -87,7 +86,7 @@ def metrics_of(engine: str, version: str) -> Metrics:
 
 
 def metrics_of_exporter(name: str) -> Metrics:
-    """What one of `EXPORTERS` has."""
+    """The metrics of one of `EXPORTERS`."""
     if name not in EXPORTERS:
         raise KeyError(f"no metrics are known of {name}")
     return _exporter_page(name)

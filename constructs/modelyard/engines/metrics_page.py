@@ -14,16 +14,15 @@ from modelyard.reading import PAGE, read_file
 
 _SAMPLE = re.compile(r"^(?P<name>[a-zA-Z_:][\w:]*)(?:\{(?P<labels>.*)\})?\s+\S+$")
 _LABEL = re.compile(r'([a-zA-Z_]\w*)="((?:[^"\\]|\\.)*)"')
-# Which labels hold one of a few words that the engine itself chooses; others hold what a model or client
-# brings.
+# Labels whose few values the engine defines; other labels take values from models or clients.
 _CHOSEN = frozenset({"finished_reason", "reason", "sleep_state", "source"})
 _PARTS = ("_bucket", "_count", "_sum")
 
 
 def read_page(text: str) -> dict[str, dict[str, Any]]:
-    """Family to type, labels, values of the labels that the engine chooses, and upper bounds of a histogram.
+    """Family to type, labels, values of engine-defined labels, and histogram bounds.
 
-    Creation times (`*_created`) are left out: nothing asks for them.
+    Creation times (`*_created`) are left out: no query uses them.
     """
     families: dict[str, dict[str, Any]] = {}
     for line in text.splitlines():
@@ -67,7 +66,7 @@ def _row(family: dict[str, Any]) -> dict[str, Any]:
 
 
 def table(text: str, *, engine: str, version: str, since: str, recorded: str) -> str:
-    """The file `data/metrics/ENGINE.json` for a page, which speaks for releases from `since` on."""
+    """The content of an engine's `metrics.json` for a page that is valid from release `since` on."""
     document = {
         "exporter": engine,
         "version": version,

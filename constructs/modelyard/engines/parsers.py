@@ -1,4 +1,4 @@
-"""Which tool-call and reasoning parser a model family needs."""
+"""Tool-call and reasoning parsers per model family."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from modelyard.reading.table import read_table
 
 @dataclass(frozen=True)
 class Parsers:
-    """Names for `--tool-call-parser` and `--reasoning-parser`; None where the family has none."""
+    """Values of `--tool-call-parser` and `--reasoning-parser`; None if the family has none."""
 
     tools: str | None = None
     reasoning: str | None = None
@@ -24,8 +24,7 @@ def _table() -> dict[str, Any]:
 
 
 def family_parsers(model_id: str, model_type: str) -> dict[str, str]:
-    """vLLM's names for the parsers of a model, by the longest matching beginning of its id, else by its
-    `model_type`."""
+    """vLLM's parser names of a model, by the longest matching prefix of its ID, else by `model_type`."""
     rows = _table()
     beginnings = sorted((b for b in rows["models"] if model_id.startswith(b)), key=len)
     found: dict[str, str] = (

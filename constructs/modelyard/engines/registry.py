@@ -1,4 +1,4 @@
-"""The engines that there are: Modelyard's own, and those of other packages."""
+"""All engines: Modelyard's own, and those of other packages."""
 
 from __future__ import annotations
 
@@ -17,10 +17,10 @@ from modelyard.failure import Failure
 from modelyard.hardware import Accelerator
 
 GROUP = "modelyard.engines"
-"""Entry points of this group name an `Engine`, or a class of one."""
+"""Entry points of this group name an `Engine` instance or class."""
 
 USUAL = "vllm"
-"""The engine whose facts stand in where none is known."""
+"""The fallback engine where none is known."""
 
 _OWN: tuple[Engine, ...] = (
     Vllm(),
@@ -33,15 +33,15 @@ _OWN: tuple[Engine, ...] = (
 
 
 class UnusableEngine(Failure):
-    """An entry point does not lead to an engine; the text names it and its package."""
+    """An entry point does not resolve to an engine; the text names it and its package."""
 
 
 @cache
 def engines() -> Mapping[str, Engine]:
-    """Name to every engine that is installed, Modelyard's own first.
+    """Every installed engine by name, Modelyard's own first.
 
     Raises:
-        UnusableEngine: one of another package cannot be loaded, or takes a name that is taken.
+        UnusableEngine: an engine of another package cannot be loaded, or its name is taken.
     """
     found = {engine.name: engine for engine in _OWN}
     for point in sorted(entry_points(group=GROUP), key=lambda each: each.name):
@@ -75,32 +75,32 @@ def engine(name: str) -> Engine:
 
 @cache
 def file_names() -> tuple[str, ...]:
-    """What `engine.name` of a model file may be."""
+    """Valid values of `engine.name` in a model file."""
     return tuple(dict.fromkeys(each.file_name for each in engines().values()))
 
 
 @cache
 def backends() -> tuple[str, ...]:
-    """What `engine.backend` of a model file may be."""
+    """Valid values of `engine.backend` in a model file."""
     return tuple(dict.fromkeys(each.backend for each in engines().values() if each.backend))
 
 
 def has_memory_model(name: str) -> bool:
-    """Whether the engine has memory facts of its own."""
+    """Whether the engine has its own memory facts."""
     found = engines().get(name)
     return found is not None and found.folder.joinpath("memory.yaml").is_file()
 
 
 def memory_models() -> tuple[str, ...]:
-    """The engines that have memory facts of their own."""
+    """The engines with their own memory facts."""
     return tuple(name for name in engines() if has_memory_model(name))
 
 
 def named_engine(file_name: str, backend: str | None) -> Engine:
-    """The engine that a model file names; without a backend the first one of the name.
+    """The engine named in a model file; without a backend, the first with that name.
 
     Raises:
-        LookupError: no engine has the name with that backend.
+        LookupError: no engine has that name and backend.
     """
     for each in engines().values():
         if each.file_name == file_name and backend in (None, each.backend):
@@ -109,10 +109,10 @@ def named_engine(file_name: str, backend: str | None) -> Engine:
 
 
 def usual_engine(accelerator: Accelerator, *, gguf: bool) -> Engine:
-    """The engine that `auto` means on `accelerator`.
+    """The default engine (`auto`) on `accelerator`.
 
     Raises:
-        LookupError: none is meant.
+        LookupError: there is none.
     """
     for each in engines().values():
         if each.usual_for(accelerator, gguf=gguf):
@@ -121,7 +121,7 @@ def usual_engine(accelerator: Accelerator, *, gguf: bool) -> Engine:
 
 
 def places() -> str:
-    """Which engines run where, as a fix says it."""
+    """Engines by hardware, as worded in a fix."""
     where: dict[str, list[str]] = {}
     for each in engines().values():
         names = where.setdefault(each.place, [])
@@ -135,5 +135,6 @@ def places() -> str:
 
 @cache
 def service_prefixes() -> tuple[str, ...]:
-    """Names of Services whose variables, which Kubernetes sets, an engine would take for its own."""
+    """Service names whose environment variables, set by Kubernetes, an engine would read as its own
+    settings."""
     return tuple(dict.fromkeys(each.service_prefix for each in engines().values() if each.service_prefix))

@@ -12,15 +12,16 @@ from modelyard.hardware import compute_capability
 from modelyard.hardware.gpu_features import Capability
 
 Drain = Literal["flag", "signal", "wait"]
-"""How running requests get to finish: the engine takes a time on its command line; it finishes them on
-SIGTERM however long that takes; or it does not, so that the signal has to wait."""
+"""How running requests finish on shutdown: `flag`: the engine takes a drain time on its command line;
+`signal`: it finishes them on SIGTERM, however long that takes; `wait`: it does not, so SIGTERM must be
+delayed."""
 
 
 @dataclass(frozen=True)
 class Flag:
-    """One command line flag: its JSON type, and the values it is limited to, if any.
+    """One command line flag: its JSON type, and its allowed values, if limited.
 
-    `many`: it takes several values. `only_on`: a switch without a spelling for off.
+    `many`: takes several values. `only_on`: a switch that cannot be negated.
     """
 
     name: str
@@ -34,10 +35,11 @@ class Flag:
 class Release:
     """One release of an engine.
 
-    `image` is for accelerators, `cpu_image` for CPUs where the engine has one. `health` and `metrics_path`
-    are paths of the server's port; `metrics_need_key` where the latter asks for the API key, `api_key_env`
-    how the key is told. `floor` is the oldest version without a known hole, `tracing` whether the image can
-    send traces. `supports`: what of a model file the engine can do, by the names in `memory/capability.py`.
+    `image`: for accelerators; `cpu_image`: for CPUs, if the engine has one. `health` and `metrics_path`:
+    paths on the server's port; `metrics_need_key`: metrics need the API key; `api_key_env`: the variable for
+    the key. `floor`: the oldest version without a known vulnerability. `tracing`: whether the image can send
+    traces. `supports`: features of a model file that the engine supports, by the names in
+    `memory/capability.py`.
     """
 
     engine: str
@@ -64,7 +66,7 @@ class Release:
 
     @property
     def below_floor(self) -> bool:
-        """Whether a hole is known in this version."""
+        """Whether this version has a known vulnerability."""
         return self.floor is not None and release_order(self.version) < release_order(self.floor)
 
     def image_for(self, *, cpu: bool) -> str:
@@ -72,7 +74,7 @@ class Release:
         return self.cpu_image if cpu and self.cpu_image else self.image
 
     def least_capability(self, quantization: str) -> Capability | None:
-        """The least compute capability for a quantization method; None when the release does not know the
+        """Minimum compute capability of a quantization method; None if the release does not support the
         method."""
         text = self._quantization.get(quantization)
         return compute_capability(text) if text else None

@@ -1,4 +1,4 @@
-"""Releases of engines, as tables in their own folders."""
+"""Engine releases, from the tables in the engines' folders."""
 
 from __future__ import annotations
 
@@ -17,15 +17,15 @@ from modelyard.reading.table import read_table
 
 @cache
 def releases() -> tuple[Release, ...]:
-    """Every known release of every engine, newest last within an engine."""
+    """Every known release of every engine, per engine oldest first."""
     return tuple(each for name in sorted(engines()) for each in releases_of(name))
 
 
 @cache
 def releases_of(name: str) -> tuple[Release, ...]:
-    """Every known release of one engine, newest last."""
+    """Every known release of one engine, oldest first."""
     tables = (read_table(file) for file in engine(name).release_tables)
-    # Engines of one folder keep their releases beside each other.
+    # Engines that share a folder keep their releases together.
     own = [table for table in tables if table["engine"] == name]
     return tuple(_release(table) for table in sorted(own, key=lambda table: release_order(table["version"])))
 
@@ -73,12 +73,12 @@ def newest_release(name: str) -> Release:
 
 
 def release(name: str, version: str | None = None) -> Release | None:
-    """The release asked for, the newest for None; None when the release is not known."""
+    """The given release, or the newest for None; None if the release is not known."""
     if version is None:
         return newest_release(name)
     return next((r for r in releases_of(name) if r.version == version), None)
 
 
 def parsers_for(model_id: str, model_type: str, name: str = USUAL) -> Parsers:
-    """The parsers of a model family, by the names of engine `name`."""
+    """The parsers of a model family, in the naming of engine `name`."""
     return engine(name).parsers(family_parsers(model_id, model_type))

@@ -1,4 +1,4 @@
-"""Everything that one server's command line says, decided by the plan."""
+"""Settings of one server's command line, decided by the plan."""
 
 from __future__ import annotations
 
@@ -12,8 +12,8 @@ KvRole = Literal["both", "prefill", "decode"]
 
 @dataclass(frozen=True)
 class Ranks:
-    """How a replica is split. `tensor` counts logical cores: 1 a GPU, several a Neuron device. `nodes`: pods
-    of a replica."""
+    """How a replica is split. `tensor` counts logical cores: one per GPU, several per Neuron device. `nodes`:
+    pods per replica."""
 
     tensor: int = 1
     pipeline: int = 1
@@ -31,9 +31,9 @@ class Ranks:
 class ServeSettings:
     """Settings of one server; lengths in tokens, times in seconds, memory in GiB.
 
-    `load`: how weights are read, vLLM's safetensors strategy or `stream` from a bucket. `threads` and
-    `gpu_layers` are llama-server's. `kv_role`: `prefill` and `decode` exchange KV blocks, `both` keeps them.
-    `static_share`: part of the accelerator's memory that weights and KV cache take together.
+    `load`: how weights are read: vLLM's safetensors strategy, or `stream` from S3. `threads` and
+    `gpu_layers`: for llama-server. `kv_role`: `prefill` and `decode` transfer KV blocks, `both` keeps them.
+    `static_share`: share of accelerator memory for weights and KV cache together.
     """
 
     model_path: str

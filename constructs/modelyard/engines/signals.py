@@ -1,4 +1,4 @@
-"""Which metric of an engine says what."""
+"""Engine metrics by meaning."""
 
 from __future__ import annotations
 
@@ -7,11 +7,11 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True)
 class Signals:
-    """Metrics that mean the same in every engine; None where an engine has none.
+    """Metrics with the same meaning in every engine; None if an engine has no such metric.
 
-    Gauges `waiting`, `running` and `kv_cache_usage` (0 to 1); histograms of seconds `ttft`, `itl` and `e2e`;
-    counters `prompt_tokens`, `generated_tokens`, `preemptions`, `requests` (finished ones) and `failed`,
-    which may carry a matcher.
+    Gauges: `waiting`, `running` and `kv_cache_usage` (0 to 1). Histograms in seconds: `ttft`, `itl` and
+    `e2e`. Counters: `prompt_tokens`, `generated_tokens`, `preemptions`, `requests` (finished) and `failed`,
+    which may have a label matcher.
     """
 
     waiting: str | None = None
@@ -25,4 +25,4 @@ class Signals:
     preemptions: str | None = None
     requests: str | None = None
     failed: str | None = None
-    """Requests that the server failed: a metric, or a metric with a matcher such as `x{reason="error"}`."""
+    """Failed requests: a metric, optionally with a label matcher such as `x{reason="error"}`."""

@@ -1,4 +1,4 @@
-"""Versions of engines, in their order."""
+"""Ordering of engine versions."""
 
 from __future__ import annotations
 
@@ -12,14 +12,14 @@ _OLDEST: Final = Version("0.dev0")
 
 
 def release_order(version: str) -> Version:
-    """A version of a release table: `0.33.0`, `26.07`, or a build of llama.cpp such as `b11434`."""
+    """Sort key for a version in a release table: `0.33.0`, `26.07`, or a llama.cpp build such as `b11434`."""
     return Version(version.removeprefix("b"))
 
 
 def stated_order(version: str) -> Version:
-    """A version as people state it, by its numbers alone: 0.17.1rc1.dev88 counts as 0.17.1.
+    """Sort key for a version as users write it, by its numbers only: 0.17.1rc1.dev88 counts as 0.17.1.
 
-    A text that begins with no number counts as older than all.
+    Text without a leading number sorts before all versions.
     """
     found = _NUMBERS.match(version)
     return Version(found["numbers"]) if found else _OLDEST

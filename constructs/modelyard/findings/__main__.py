@@ -1,4 +1,4 @@
-"""Write `docs/findings/CODE.md` from the registry, or check that they are as written: `… DIR [--check]`."""
+"""Write `docs/findings/CODE.md` from the registry, or check that they are up to date: `… DIR [--check]`."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ def main(arguments: list[str]) -> int:
     for path in stale:
         write_file(path, pages[path])
     for path in extra:
-        # A page of a code that is gone; whatever else lies here is not ours to delete.
+        # Delete pages of removed codes only; other files are not ours.
         if path.read_text("utf-8").startswith(f"# {path.stem}: "):
             path.unlink()
         else:

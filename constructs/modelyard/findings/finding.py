@@ -1,4 +1,4 @@
-"""One problem, where it stands and the way out."""
+"""A problem, its location and its fix."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from modelyard.secret_values import mask
 
 
 class Severity(StrEnum):
-    """`error` stops a deploy; `warning` is shown, and stops it where the environment's policy is strict."""
+    """`error` blocks a deploy; `warning` is shown, and blocks it if the environment's policy is strict."""
 
     ERROR = "error"
     WARNING = "warning"
@@ -19,7 +19,7 @@ class Severity(StrEnum):
 
 @dataclass(frozen=True, order=True)
 class Location:
-    """A place in a file; `line` and `column` count from 1, as editors do."""
+    """A location in a file; `line` and `column` are 1-based, as in editors."""
 
     file: str
     line: int = 1
@@ -33,8 +33,8 @@ class Location:
 class Finding:
     """A problem found by one check.
 
-    `code` is a key of `findings.CHECKS`; `severity` defaults to the registered one. `subject` names the model
-    or environment and `field` the path in its file, from which the reader fills in `location`.
+    `code`: a key of `findings.CHECKS`; `severity`: default from the registry. `subject`: the model or
+    environment; `field`: the path in its file, from which the reader derives `location`.
     """
 
     code: str
@@ -46,8 +46,8 @@ class Finding:
     severity: Severity | None = None
 
     def __post_init__(self) -> None:
-        # Messages repeat what people wrote, and end in logs: whoever makes one, no known credential stands in
-        # it.
+        # Messages quote user input and end up in logs, so known credentials are masked here, for every
+        # finding.
         for part in ("message", "fix", "subject"):
             if (bare := mask(text := getattr(self, part))) != text:
                 object.__setattr__(self, part, bare)
@@ -62,11 +62,11 @@ class Finding:
         return (place.file, place.line, place.column, self.code, self.message)
 
     def at(self, location: Location | None) -> Finding:
-        """The same finding with a place, unless it has one already."""
+        """The finding with `location`, unless it already has one."""
         return self if self.location or not location else replace(self, location=location)
 
     def promoted(self) -> Finding:
-        """The same finding as an error: what a strict environment makes of a warning."""
+        """The finding as an error, for a warning in a strict environment."""
         return replace(self, severity=Severity.ERROR)
 
     def __str__(self) -> str:
@@ -75,7 +75,7 @@ class Finding:
 
 
 def worst(findings: Iterable[Finding]) -> Severity | None:
-    """The gravest level among `findings`, or None when there is none."""
+    """The highest severity among `findings`; None if there are none."""
     levels = {finding.level for finding in findings}
     if Severity.ERROR in levels:
         return Severity.ERROR

@@ -9,7 +9,7 @@ from typing import Literal
 
 @dataclass(frozen=True)
 class Check:
-    """One check: what is wrong when it speaks, why that hurts, and what to do."""
+    """One check: its title, why the problem matters (`cause`), and the fix."""
 
     code: str
     severity: Literal["error", "warning"]
@@ -450,9 +450,9 @@ CHECKS: dict[str, Check] = {check.code: check for check in _CHECKS}
 
 
 def check(code: str) -> Check:
-    """The registered check.
+    """The check with this code.
 
     Raises:
-        KeyError: there is no such code.
+        KeyError: unknown code.
     """
     return CHECKS[code]

@@ -1,4 +1,4 @@
-"""Accelerators and EC2 instance types: dated facts with their sources, and the look-ups over them."""
+"""Accelerators and EC2 instance types: dated facts with their sources, and lookups."""
 
 from modelyard.hardware.accelerators import (
     Accelerator,

@@ -1,4 +1,4 @@
-"""Accelerators that EC2 offers, with the memory a framework can really address."""
+"""Accelerators that EC2 offers, with the memory that a framework can address."""
 
 from __future__ import annotations
 
@@ -18,10 +18,10 @@ from modelyard.hardware.tables import yaml_table
 class Accelerator:
     """One kind of GPU or Neuron device.
 
-    `memory` is what EC2 states for one device, `usable` what the framework sees. `compute_capability` is None
-    on Neuron; `cores` are the logical cores of a device, which Neuron counts for tensor parallelism, and 1 on
-    a GPU. `features` are those of its compute capability unless its row says otherwise. `peak_tflops` of the
-    whole device by number format (fp16, fp8, int8, fp4), dense, in 10¹² operations a second.
+    `memory`: per device, as stated by EC2; `usable`: as seen by the framework. `compute_capability`: None on
+    Neuron. `cores`: logical cores per device, which Neuron counts for tensor parallelism; 1 on a GPU.
+    `features`: from the compute capability, unless overridden in its row. `peak_tflops`: dense, for the whole
+    device, by number format (fp16, fp8, int8, fp4), in 10¹² operations per second.
     """
 
     name: str
@@ -38,7 +38,7 @@ class Accelerator:
     features: frozenset[str] = frozenset()
 
     def has(self, feature: Feature) -> bool:
-        """Whether it has a feature of `gpu_features.yaml`, such as NVLink between its ranks."""
+        """Whether it has a feature from `gpu_features.yaml`, such as NVLink between its ranks."""
         return feature in self.features
 
     @property
@@ -48,7 +48,7 @@ class Accelerator:
 
     @property
     def taint(self) -> str:
-        """Key of the NoSchedule taint on its nodes: the resource, as device plugins expect."""
+        """Key of the NoSchedule taint on its nodes: the resource name, as device plugins expect."""
         return "modelyard.dev/models-on-cpu" if self.vendor == "cpu" else self.resource
 
 
@@ -84,8 +84,7 @@ def _capability(row: Mapping[str, Any]) -> Capability | None:
 
 @cache
 def no_accelerator() -> Accelerator:
-    """A vCPU of a Graviton node and its share of memory, as if it were an accelerator: what `none` means in
-    model files."""
+    """Accelerator `none` in model files: a vCPU of a Graviton node with its share of memory."""
     row = yaml_table("accelerators.yaml")["cpu"]
     return Accelerator(
         name="none",
@@ -103,22 +102,22 @@ def no_accelerator() -> Accelerator:
 
 
 def accelerator_named(name: str) -> Accelerator | None:
-    """The accelerator of model and environment files, `none` among them; None for a name that is neither."""
+    """The accelerator by its name in model and environment files, `none` included; None if unknown."""
     return no_accelerator() if name == "none" else accelerators().get(name)
 
 
 def accelerator_of(name: str) -> Accelerator:
-    """The accelerator of a name that was checked before.
+    """The accelerator by a name that was already checked.
 
     Raises:
-        KeyError: it is not known.
+        KeyError: the name is unknown.
     """
     return no_accelerator() if name == "none" else accelerators()[name]
 
 
 def accelerator_called(text: str) -> Accelerator | None:
-    """The accelerator of that name or product: `h100`, `H100 80GB` and `NVIDIA H100 80GB` are one; None when
-    none is."""
+    """The accelerator by name or product: `h100`, `H100 80GB` and `NVIDIA H100 80GB` are the same; None if
+    unknown."""
     wanted = _plain(text)
     known = list(accelerators().values())
     for names in ([_plain(a.name) for a in known], [_plain(a.product) for a in known]):
@@ -126,7 +125,7 @@ def accelerator_called(text: str) -> Accelerator | None:
             return known[names.index(wanted)]
     alone = re.sub(
         r"[\s-]+\d+ ?gb$", "", text, flags=re.IGNORECASE
-    )  # the memory beside a name that says it all
+    )  # a memory size that the name does not need
     return accelerator_called(alone) if alone != text else None
 
 
@@ -135,8 +134,7 @@ def _plain(text: str) -> str:
 
 
 def unlisted_gpu(usable: Memory, capability: Capability | None) -> Accelerator:
-    """An NVIDIA GPU that EC2 does not sell, by what the framework sees of its memory; its speed is not
-    known."""
+    """An NVIDIA GPU that EC2 does not sell, by its usable memory; its speed is unknown."""
     return Accelerator(
         name="unlisted",
         product="a GPU outside the table",

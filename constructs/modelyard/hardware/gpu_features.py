@@ -1,4 +1,4 @@
-"""What a GPU has by its compute capability: number formats, links, and how engines' kernels treat it."""
+"""GPU features by compute capability: number formats, links, and behaviour of engine kernels."""
 
 from __future__ import annotations
 
@@ -16,8 +16,8 @@ Feature = Literal["bfloat16", "fp8-cache", "large-collectives", "nvlink", "padde
 
 @dataclass(frozen=True)
 class Rule:
-    """Which compute capabilities have a feature: all from `since` on, those of `only`, or all but those of
-    `excepted`. A capability of the latter two is a prefix: `(10,)` is every 10.x."""
+    """Which compute capabilities have a feature: all from `since` on, only those in `only`, or all except
+    those in `excepted`. Entries of the latter two are prefixes: `(10,)` matches every 10.x."""
 
     since: Capability | None = None
     only: tuple[tuple[int, ...], ...] = ()
@@ -53,7 +53,7 @@ def feature_rules() -> Mapping[str, Rule]:
 
 
 def features_of(capability: Capability | None) -> frozenset[str]:
-    """What a GPU of `capability` has; nothing where it is not known, and for what is no GPU."""
+    """Features of a GPU of `capability`; empty if it is unknown or not a GPU."""
     if capability is None:
         return frozenset()
     return frozenset(name for name, rule in feature_rules().items() if rule.holds(capability))

@@ -1,4 +1,4 @@
-"""EC2 instance types with accelerators: size, what Kubernetes can allocate of it, and the price."""
+"""EC2 instance types with accelerators: size, allocatable resources in Kubernetes, and price."""
 
 from __future__ import annotations
 
@@ -12,12 +12,12 @@ from modelyard.hardware.memory import Memory
 from modelyard.hardware.tables import json_table, yaml_table
 
 NOT_OFFERED = "not-offered"
-"""Source of a price in a region without the type."""
+"""Price source for a region that does not offer the type."""
 
 
 @dataclass(frozen=True)
 class Price:
-    """On-demand Linux price in US dollars an hour; None when `source` says why there is none."""
+    """On-demand Linux price in US dollars per hour; if None, `source` says why."""
 
     usd_per_hour: float | None
     source: str
@@ -25,7 +25,7 @@ class Price:
 
 @dataclass(frozen=True)
 class EfaDevices:
-    """Index of the device that carries EFA alone, on network card 0 and on the others."""
+    """Device index of the EFA-only interface, on network card 0 and on the other cards."""
 
     first_card: int
     other_cards: int
@@ -35,8 +35,8 @@ class EfaDevices:
 class InstanceType:
     """One EC2 instance type.
 
-    `allocatable_cpu_milli` and `allocatable_memory` are Karpenter's figures, before DaemonSets; None where
-    Karpenter has none. `unsupported` says why Modelyard never puts the type into a pool.
+    `allocatable_cpu_milli` and `allocatable_memory`: Karpenter's figures, before DaemonSets; None if
+    Karpenter has none. `unsupported`: why Modelyard never puts the type into a pool.
     """
 
     name: str
@@ -63,13 +63,13 @@ class InstanceType:
 
     @property
     def efa_devices(self) -> EfaDevices:
-        """Where its EFA-only interfaces go."""
+        """Device indexes of its EFA-only interfaces."""
         known = yaml_table("fabric.yaml")["devices"]
         row = known.get(self.family, known["usual"])
         return EfaDevices(first_card=row["firstCard"], other_cards=row["otherCards"])
 
     def shipped_price(self, region: str) -> Price:
-        """The on-demand price in `region` on the day of the table. What it costs now is what `Prices` say."""
+        """The on-demand price in `region` at the table's date. `Prices` has the current price."""
         if region not in self.offered_regions:
             return Price(None, NOT_OFFERED)
         return Price(self._prices.get(region), self._price_sources.get(region, "unknown"))
@@ -108,7 +108,7 @@ def instance_types() -> Mapping[str, InstanceType]:
 
 
 def efa_hugepages() -> Memory:
-    """Huge pages that a pod takes which talks over EFA."""
+    """Huge pages of a pod that uses EFA."""
     return Memory.mib(yaml_table("fabric.yaml")["hugePagesMib"])
 
 

@@ -1,4 +1,4 @@
-"""An amount of memory whose unit is never in doubt."""
+"""An amount of memory with an explicit unit."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ _GIB = 1 << 30
 
 @dataclass(frozen=True, order=True)
 class Memory:
-    """An amount in bytes; may be negative, where it is what is left of a budget."""
+    """An amount in bytes; a remainder of a budget may be negative."""
 
     in_bytes: int
 
@@ -36,7 +36,7 @@ class Memory:
 
     @property
     def quantity(self) -> str:
-        """The Kubernetes quantity, rounded up to whole MiB, in Gi where that is exact."""
+        """The Kubernetes quantity, rounded up to whole Mi, in Gi if exact."""
         mib = -(-self.in_bytes // _MIB)
         return f"{mib // 1024}Gi" if mib % 1024 == 0 else f"{mib}Mi"
 

@@ -1,4 +1,4 @@
-"""What the platform itself takes from a node, account quotas, and the times on the way to the first token."""
+"""Platform overhead per node, account quotas, and start-up times until the first token."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from modelyard.hardware.tables import yaml_table
 
 @dataclass(frozen=True)
 class Quota:
-    """A Service Quotas entry of EC2, counted in vCPU, for some instance families."""
+    """An EC2 entry in Service Quotas, in vCPU, for some instance families."""
 
     name: str
     families: tuple[str, ...]
@@ -25,7 +25,7 @@ class Quota:
 
 @dataclass(frozen=True)
 class StartupFacts:
-    """Seconds, and throughput in MiB/s, from pending pod to first token."""
+    """Seconds, and throughputs in MiB/s, from Pending pod to first token."""
 
     node_seconds: int
     image_pull_seconds: int
@@ -52,8 +52,7 @@ class PlatformFacts:
     hours_per_month: int
 
     def pulls_in_parallel(self, ami: str) -> bool:
-        """Whether images of the alias, such as `al2023@v20260714`, can be told to unpack layers in
-        parallel."""
+        """Whether an AMI alias such as `al2023@v20260714` supports unpacking image layers in parallel."""
         family, _, release = ami.partition("@")
         if family not in self.parallel_pull:
             return False
@@ -62,7 +61,7 @@ class PlatformFacts:
         return Version(release) >= Version(self.parallel_pull[family])
 
     def quota(self, family: str) -> Quota:
-        """The quota that an instance family such as `g6e` counts against.
+        """The quota of an instance family such as `g6e`.
 
         Raises:
             LookupError: the table has no quota for the family.

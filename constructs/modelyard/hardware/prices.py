@@ -1,12 +1,11 @@
-"""What instance types cost in a region: the shipped table, and prices that were asked of AWS after it, in a
-dated file.
+"""Prices of instance types in a region: the shipped table, and newer prices from AWS in a dated file.
 
-`modelyard catalog refresh` writes `environments/prices/REGION.json`. It lies beside the environments and is
-committed with them: where `accelerator: auto` takes the cheapest, prices decide what is deployed, so a plan,
-a review and a deploy must read the same ones. The shipped table in the package is never changed; it answers
-for what the file does not have.
+`modelyard catalog refresh` writes `environments/prices/REGION.json`, which is committed with the
+environments: `accelerator: auto` picks the cheapest, so prices decide what is deployed, and plan, review and
+deploy must read the same prices. The shipped table in the package never changes; it fills in what the file
+lacks.
 
-Who opens the environments reads the file of their region, and hands the prices to whatever depends on them.
+The code that opens the environments reads their region's file and passes the prices on.
 """
 
 from __future__ import annotations
@@ -26,12 +25,12 @@ from modelyard.reading import parse_json
 from modelyard.secret_values import shown
 
 FOLDER = "prices"
-"""Beside the environment files."""
+"""Folder beside the environment files."""
 
 
 @dataclass(frozen=True, eq=False)
 class RegionPrices:
-    """US dollars an hour in one region, asked on one day: on demand by instance type, spot by type and
+    """US dollars per hour in one region, queried on one day: on demand by instance type, spot by type and
     zone."""
 
     region: str
@@ -41,8 +40,7 @@ class RegionPrices:
     spot: Mapping[str, Mapping[str, float]]
 
     def spot_price(self, instance_type: str, zones: Iterable[str] = ()) -> float | None:
-        """The least of `zones`, or of all zones where none is named; None where the type had no price
-        there."""
+        """The lowest spot price in `zones`, by default in all zones; None if the type has no price there."""
         known = self.spot.get(instance_type, {})
         wanted = set(zones) or set(known)
         return min((price for zone, price in known.items() if zone in wanted), default=None)
@@ -50,42 +48,41 @@ class RegionPrices:
 
 @dataclass(frozen=True)
 class Prices:
-    """The prices of one region: what was `asked` of AWS, and the shipped table for the rest.
+    """The prices of one region: `asked` from AWS, and the shipped table for the rest.
 
-    Prices that were read at different times are different keys of a cache, even where they say the same.
+    Prices read at different times are different cache keys, even if they are equal.
     """
 
     region: str
     asked: RegionPrices | None = None
 
     def of(self, instance: InstanceType) -> Price:
-        """The on-demand price: asked of AWS where that was done, else the shipped one."""
+        """The on-demand price: from AWS if queried, else the shipped one."""
         shipped = instance.shipped_price(self.region)
         if self.asked is None or instance.name not in self.asked.on_demand or shipped.source == NOT_OFFERED:
             return shipped
         return Price(self.asked.on_demand[instance.name], f"price-list {self.asked.asked}")
 
     def spot(self, instance_type: str, zones: Iterable[str] = ()) -> float | None:
-        """The least spot price of `zones`, or of all zones where none is named; None where AWS was not asked
-        for one."""
+        """The lowest spot price in `zones`, by default in all zones; None if AWS was not queried for it."""
         return self.asked.spot_price(instance_type, zones) if self.asked else None
 
     @property
     def day(self) -> str:
-        """When they were asked, or the day of the table in the package."""
+        """The date of the query, or of the shipped table."""
         return self.asked.asked if self.asked else str(json_table("instance_types.json")["_about"]["date"])
 
 
 def prices_path(environments: Path, region: str) -> Path:
-    """Where the prices of `region` lie."""
+    """Path of the price file of `region`."""
     return environments / FOLDER / f"{region}.json"
 
 
 def read_prices(text: str, region: str) -> RegionPrices:
-    """Parse what `prices_json` wrote.
+    """Parse the output of `prices_json`.
 
     Raises:
-        ValueError: it is no file of prices for `region`.
+        ValueError: not a price file for `region`.
     """
     document = parse_json(text)
     try:
@@ -105,7 +102,7 @@ def read_prices(text: str, region: str) -> RegionPrices:
 
 
 def prices_json(prices: RegionPrices) -> str:
-    """The file: sorted, a line a type, so that a refresh is a readable difference."""
+    """The file content: sorted, one line per type, so that a refresh gives a readable diff."""
     document = {
         "_about": {
             "date": prices.asked,

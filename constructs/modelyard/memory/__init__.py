@@ -1,8 +1,7 @@
-"""What a model takes on an accelerator: weights, KV cache, activation, what of it fits, and how fast it can
-be.
+"""Memory of a model on an accelerator (weights, KV cache, activations), whether it fits, and its throughput.
 
-The ways in: `plan_serving` for a model file on given accelerators, `estimate` for one question. Both, and
-what sizes a model, build their requests in `requests` and read their ledgers from `ledger`.
+Entry points: `plan_serving` for a model file on given accelerators, `estimate` for a single question. Both,
+and model sizing, build requests in `requests` and compute ledgers in `ledger`.
 """
 
 from modelyard.memory.estimate import Estimate, estimate

@@ -1,4 +1,4 @@
-"""The peak of the profiling run: what a full batch takes beyond the weights."""
+"""Peak activation memory in the profiling run: what a full batch needs beyond the weights."""
 
 from __future__ import annotations
 
@@ -7,10 +7,10 @@ from modelyard.engines import MemoryFacts
 from modelyard.hardware import Memory
 from modelyard.memory.parallelism import Parallelism
 
-_WIDTH = 2  # bytes of an activation in 16 bit
+_WIDTH = 2  # bytes per activation in 16 bit
 _GIB = 1 << 30
-# Tokens that the workspace for chunked prefill of latent attention holds at most
-# (layers/attention/mla_attention.py, determine_chunked_prefill_workspace_size).
+# Maximum tokens of the workspace for chunked prefill of latent attention (layers/attention/mla_attention.py,
+# determine_chunked_prefill_workspace_size).
 _LATENT_WORKSPACE_TOKENS = 64 * 1024
 # Hidden states beside the experts' workspace: input, residual and output.
 _STATES_BESIDE_EXPERTS = 3
@@ -29,8 +29,8 @@ def peak_activation(
 ) -> Memory:
     """Peak memory of one rank while a batch of `batched_tokens` runs and `sequences` rows are sampled.
 
-    The forward pass and the sampler come one after the other, so the larger counts; the encoder cache and the
-    experts' workspace stay allocated beside both. `samples` is False on pipeline stages before the last.
+    The forward pass and the sampler run one after the other, so the larger counts; the encoder cache and the
+    experts' workspace stay allocated throughout. `samples` is False on pipeline stages before the last.
     """
     hidden = batched_tokens * arch.hidden * _WIDTH
     experts = _experts(arch, facts, split, batched_tokens)
@@ -53,9 +53,9 @@ def peak_activation(
 
 
 def _feed_forward(arch: Architecture, facts: MemoryFacts, split: Parallelism, tokens: int) -> float:
-    """Gate, up and product of the widest dense feed-forward, with the hidden states around it.
+    """Gate, up and product of the widest dense feed-forward layer, plus its hidden states.
 
-    Formats that quantize activations copy the product in 8 bit for the down projection.
+    Formats with quantized activations copy the product in 8 bit for the down projection.
     """
     moe = arch.moe
     width = (
@@ -67,8 +67,8 @@ def _feed_forward(arch: Architecture, facts: MemoryFacts, split: Parallelism, to
 
 
 def _experts(arch: Architecture, facts: MemoryFacts, split: Parallelism, tokens: int) -> float:
-    """The two workspaces of the fused experts: (tokens, experts a token, the wider of hidden and product or
-    gate and up) (fused_moe/experts/triton_moe.py, workspace_shapes)."""
+    """The two workspaces of the fused experts: tokens × experts per token × max(hidden, product) and ×
+    max(hidden, gate and up) (fused_moe/experts/triton_moe.py, workspace_shapes)."""
     if arch.moe is None:
         return 0.0
     ranks = 1 if split.expert else split.tensor * split.data
@@ -85,8 +85,8 @@ def _latent_workspace(arch: Architecture, split: Parallelism) -> float:
 
 
 def largest_image(arch: Architecture, max_model_len: int) -> int | None:
-    """Tokens of the largest image: no more than a prompt holds, where images are part of it; None for a model
-    of text."""
+    """Tokens of the largest image, capped at the prompt length where images are part of the prompt; None for
+    a text-only model."""
     if arch.vision is None:
         return None
     return arch.vision.tokens if arch.vision.cross_attention else min(arch.vision.tokens, max_model_len)
@@ -95,10 +95,10 @@ def largest_image(arch: Architecture, max_model_len: int) -> int | None:
 def _encoder(
     arch: Architecture, split: Parallelism, tokens: int, sequences: int, image: int, image_limit: int | None
 ) -> tuple[float, float]:
-    """The encoder cache, and the peak of a tower that encodes as many of the largest images as a batch may
-    hold.
+    """Encoder cache, and peak of the vision tower while it encodes as many of the largest images as fit a
+    batch.
 
-    The cache holds a batch of embeddings or one largest image, whichever is more
+    The cache holds a batch of embeddings or one largest image, whichever is larger
     (v1/core/encoder_cache_manager.py, compute_mm_encoder_budget).
     """
     tower = arch.vision

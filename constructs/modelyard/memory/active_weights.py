@@ -1,4 +1,4 @@
-"""What of a model's weights works on one token, and what a step of a whole batch must read of them."""
+"""The weights that one token uses, and those that a step of a batch must read."""
 
 from __future__ import annotations
 
@@ -10,12 +10,12 @@ from modelyard.memory.weights import format_of
 
 @dataclass(frozen=True)
 class ActiveWeights:
-    """The text model's weights by how often they are used; the vision tower and the input embedding, of which
-    a step looks up a few rows, are left out.
+    """The text model's weights by use. The vision tower is left out, and so is the input embedding: a step
+    looks up only a few of its rows.
 
     `parameters`: multiplied for every generated token, output embedding included. `output_parameters`: the
-    output embedding, which prefill needs for a request's last token alone. `always_bytes`: read by every
-    step. `expert_bytes`: all routed experts, of which a token takes `experts_per_token` of `experts`; 0 in a
+    output embedding, which prefill computes only for a request's last token. `always_bytes`: read in every
+    step. `expert_bytes`: all routed experts, of which a token uses `experts_per_token` of `experts`; 0 in a
     dense model.
     """
 
@@ -27,19 +27,19 @@ class ActiveWeights:
     experts_per_token: int = 0
 
     def step_bytes(self, batch: float) -> float:
-        """Bytes that a step of `batch` tokens reads at the least, were every expert equally likely."""
+        """Minimum bytes that a step of `batch` tokens reads, if all experts are equally likely."""
         return self.always_bytes + self.expert_bytes * share_of_experts(
             self.experts, self.experts_per_token, batch
         )
 
 
 def share_of_experts(experts: int, experts_per_token: int, batch: float) -> float:
-    """The share of a layer's experts that `batch` tokens are expected to touch: 1 - (1 - k/E)^batch."""
+    """Expected share of a layer's experts that `batch` tokens use: 1 - (1 - k/E)^batch."""
     return 1 - (1 - experts_per_token / experts) ** batch if experts else 0.0
 
 
 def active_weights(arch: Architecture) -> ActiveWeights:
-    """The weights of `arch` at work, all ranks together."""
+    """The active weights of `arch`, all ranks together."""
     experts, taken = (arch.moe.count, arch.moe.per_token) if arch.moe else (0, 0)
     parameters = output = always_bytes = expert_bytes = 0.0
     for module in modules(arch):

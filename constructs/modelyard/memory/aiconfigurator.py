@@ -1,9 +1,7 @@
-"""Throughput from NVIDIA's AIConfigurator, which adds up measured kernels, where it is installed and has
-data.
+"""Throughput from NVIDIA's AIConfigurator, which sums measured kernel times, if it is installed and has data.
 
-It is an optional extra: pandas and its kin take seconds to import, so nothing here is imported before it is
-asked for. Only models whose config.json the package carries are asked about; for any other it would go to the
-network.
+It is an optional extra: pandas and its dependencies take seconds to import, so they are imported on first
+use. Only models whose config.json the package bundles are estimated; for any other it would use the network.
 """
 
 from __future__ import annotations
@@ -24,13 +22,12 @@ from modelyard.memory.serving import Serving
 from modelyard.memory.throughput import RequestLengths, Throughput, roofline, steady_batch
 
 _TABLE = "aiconfigurator.yaml"
-# It documents no exceptions; these are what it was seen to raise for a model, a size or a format without
-# data.
+# It documents no exceptions; these were observed for models, sizes or formats without data.
 _REFUSALS = (ArithmeticError, AttributeError, LookupError, OSError, RuntimeError, TypeError, ValueError)
 
 
 def estimate_throughput(serving: Serving, workload: RequestLengths | None = None) -> Throughput:
-    """AIConfigurator's estimate where there is one, else the roofline bound."""
+    """AIConfigurator's estimate if there is one, else the roofline bound."""
     found = measured(serving, workload)
     return found if isinstance(found, Throughput) else roofline(serving, workload)
 
@@ -67,7 +64,7 @@ def measured(serving: Serving, workload: RequestLengths | None = None) -> Throug
             )
         if "OOM" not in found:
             return f"AIConfigurator gives no estimate: {found}"
-        batch //= 2  # its memory model is more careful than the engine's
+        batch //= 2  # its memory model is more conservative than the engine's
     return f"AIConfigurator holds that {wanted} does not fit"
 
 
@@ -78,7 +75,7 @@ def _bundled_models() -> frozenset[str]:
 
 
 def _ask(serving: Serving, model: str, backend: str, system: str, work: RequestLengths, batch: int) -> Any:
-    """Its EstimateResult, or the first line of what it raised."""
+    """AIConfigurator's EstimateResult, or the first line of its exception."""
     ranks = serving.tensor_parallel
     experts = {"moe_tp_size": ranks, "moe_ep_size": 1} if serving.arch.experts else {}
     with _quiet():
@@ -103,7 +100,7 @@ def _ask(serving: Serving, model: str, backend: str, system: str, work: RequestL
 
 @contextmanager
 def _quiet() -> Iterator[None]:
-    """Without its remarks on which of its tables it reads."""
+    """Suppress its log messages and warnings about the tables it reads."""
     before = logging.root.manager.disable
     logging.disable(logging.WARNING)
     try:

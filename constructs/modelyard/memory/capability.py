@@ -1,4 +1,4 @@
-"""What an engine release is able to do, against what a model asks of it."""
+"""Checks whether an engine release supports what a model requires."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from modelyard.spec.model import Model
 def engine_findings(
     model: Model, arch: Architecture, accelerator: Accelerator, engine: Release
 ) -> list[Finding]:
-    """Every reason why `engine` cannot serve `model` on `accelerator` as its file says."""
+    """Every reason why `engine` cannot serve `model` on `accelerator` as configured."""
     findings = [*_checkpoint_findings(model, arch, engine), *_security_findings(model, engine)]
     for name, (field, asked) in _asked(model).items():
         if asked and name not in engine.supports:
@@ -33,7 +33,7 @@ def engine_findings(
 
 
 def _checkpoint_findings(model: Model, arch: Architecture, engine: Release) -> Iterator[Finding]:
-    """A checkpoint that the engine has no code for, or that holds nothing that the file asks for."""
+    """A checkpoint that the engine does not support, or that cannot do what the model file asks."""
     where = f"{engine.engine} {engine.version}"
 
     def refused(message: str, fix: str, *field: str) -> Finding:
@@ -92,8 +92,8 @@ def _security_findings(model: Model, engine: Release) -> Iterator[Finding]:
 
 
 def _asked(model: Model) -> dict[str, tuple[tuple[str, ...], bool]]:
-    """What of the file needs support, by the names that releases list: its field, and whether it is asked
-    for."""
+    """Settings that need engine support, by the names in the release's `supports`: field path, and whether
+    the file uses it."""
     settings, features = model.engine, model.features
     drafts = model.speculative_decoding
     return {

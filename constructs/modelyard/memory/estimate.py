@@ -1,4 +1,4 @@
-"""One question to the memory model, and its answer: what the engine will print at start-up."""
+"""A single query of the memory model and its answer: what the engine will log at start-up."""
 
 from __future__ import annotations
 
@@ -28,10 +28,10 @@ from modelyard.spec.estimate import EstimateRequest
 
 @dataclass(frozen=True)
 class Estimate:
-    """The answer. `ledger` is None where the question is impossible; then `findings` say why.
+    """The answer. `ledger` is None if the question is invalid; `findings` then say why.
 
-    `max_model_len` is the length asked for, or the model's own limit. `longest` is the longest length that
-    fits, in tokens, up to the model's limit.
+    `max_model_len`: the requested length, or the model's limit. `longest`: the longest length that fits, in
+    tokens, up to the model's limit.
     """
 
     request: EstimateRequest
@@ -49,8 +49,8 @@ class Estimate:
 def estimate(
     request: EstimateRequest, adjust: Callable[[MemoryFacts], MemoryFacts] = lambda facts: facts
 ) -> Estimate:
-    """Answer `request`; every problem is a finding, none an exception. `adjust` changes what is known of the
-    engine, as calibration does."""
+    """Answer `request`; problems become findings, never exceptions. `adjust` changes the engine's memory
+    facts, for calibration."""
     problems: list[Finding] = []
     arch = _architecture(request, problems)
     accelerator = _accelerator(request, problems)
@@ -59,7 +59,7 @@ def estimate(
         return Estimate(request, tuple(problems))
     facts = adjust(facts)
     problems += _mismatches(request, accelerator)
-    # Engines before 0.10 had kernels of their own for an fp8 cache on any GPU.
+    # Before 0.10, engines had their own kernels for an fp8 cache on any GPU.
     cache_dtype = request.kv_cache_dtype if facts.cache.hybrid else "auto"
     split = Parallelism(
         request.tensor_parallel, request.pipeline_parallel, request.data_parallel, request.expert_parallel
@@ -104,7 +104,7 @@ def estimate(
 
 
 def _mismatches(request: EstimateRequest, accelerator: Accelerator) -> Iterator[Finding]:
-    """Engines on accelerators that they do not run on, and a capability that is not the accelerator's."""
+    """An engine that does not run on the accelerator, and a compute capability that contradicts it."""
     if not engine(request.engine).runs_on(accelerator):
         yield _finding(
             "ENG001",

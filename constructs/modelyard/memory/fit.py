@@ -1,4 +1,4 @@
-"""Whether a ledger holds what is asked of it, and what to do when it does not."""
+"""Whether the requested length and batch fit a ledger, and fixes if they do not."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ _LEAST_UTILIZATION = 0.3
 
 @dataclass(frozen=True)
 class Fit:
-    """A ledger, the length asked of it, and the longest that it holds, in tokens."""
+    """A ledger, the requested length, and the longest length that fits, in tokens."""
 
     ledger: MemoryLedger
     wanted: int
@@ -24,9 +24,9 @@ class Fit:
 
 
 def longest_length(ledger_at: Callable[[int], MemoryLedger], limit: int, *, at_once: int = 1) -> int:
-    """The longest length up to `limit`, in whole blocks, of which `at_once` requests fit; 0 when none does.
+    """The longest length up to `limit`, in whole blocks, at which `at_once` requests fit; 0 if none does.
 
-    `ledger_at` gives the ledger of an engine started with a length: some settings follow from it.
+    `ledger_at`: the ledger of an engine started with a given length, since some settings depend on it.
     """
 
     def fits(length: int) -> bool:
@@ -43,7 +43,7 @@ def longest_length(ledger_at: Callable[[int], MemoryLedger], limit: int, *, at_o
 
 
 def weights_beyond_budget(ledger: MemoryLedger) -> str:
-    """What leaves nothing for the cache, for the message of FIT001."""
+    """Why nothing is left for the KV cache, for the message of FIT001."""
     overhead = ledger.non_torch + ledger.graphs_in_budget + ledger.adapters
     spent = ledger.budget - ledger.kv_cache
     return (
@@ -53,8 +53,7 @@ def weights_beyond_budget(ledger: MemoryLedger) -> str:
 
 
 def fit_findings(fit: Fit, places: Places) -> Iterator[Finding]:
-    """Errors where the engine would not start, warnings where it starts but something is short or
-    uncertain."""
+    """Errors if the engine would not start; warnings if it starts but memory is tight or uncertain."""
     yield from batch_findings(fit, places)
     yield from _room_findings(fit, places)
     yield from utilization_findings(fit, places)
@@ -62,9 +61,9 @@ def fit_findings(fit: Fit, places: Places) -> Iterator[Finding]:
 
 
 def batch_findings(fit: Fit, places: Places) -> Iterator[Finding]:
-    """Stated limits of a batch that contradict each other; defaults never do.
+    """Stated batch limits that contradict each other; defaults never do.
 
-    Without chunked prefill, as encoders run, vLLM's SchedulerConfig refuses a length above the batch.
+    Encoders run without chunked prefill: vLLM's SchedulerConfig then refuses a length above the batch.
     """
     request = fit.ledger.request
     tokens, seqs = request.max_num_batched_tokens, request.max_num_seqs
@@ -87,7 +86,7 @@ def batch_findings(fit: Fit, places: Places) -> Iterator[Finding]:
 
 
 def utilization_findings(fit: Fit, places: Places) -> Iterator[Finding]:
-    """A utilization that leaves no room for what lies outside of the budget."""
+    """A utilization that leaves no room for memory outside the budget."""
     ledger, request = fit.ledger, fit.ledger.request
     facts = request.facts
     beyond = Memory.gib(facts.context_gib) + (ledger.cuda_graphs - ledger.graphs_in_budget)
@@ -103,7 +102,7 @@ def utilization_findings(fit: Fit, places: Places) -> Iterator[Finding]:
 
 
 def fit_warnings(fit: Fit, places: Places) -> Iterator[Finding]:
-    """What is uncertain or short though the memory suffices."""
+    """Settings that fit but are uncertain or tight."""
     arch = fit.ledger.request.arch
     if fit.wanted > arch.max_position:
         yield Finding(
@@ -139,7 +138,7 @@ def fit_warnings(fit: Fit, places: Places) -> Iterator[Finding]:
 
 
 def _room_findings(fit: Fit, places: Places) -> Iterator[Finding]:
-    """Weights, or a length, without room."""
+    """Weights or a length that do not fit."""
     ledger = fit.ledger
     if ledger.kv_cache <= Memory(0):
         yield Finding(

@@ -1,5 +1,4 @@
-"""Memory of the KV cache: how vLLM lays it out in blocks, and what one request of a given length needs of
-it."""
+"""KV cache memory: vLLM's block layout, and what one request of a given length needs."""
 
 from __future__ import annotations
 
@@ -10,14 +9,14 @@ from modelyard.checkpoints import Architecture
 from modelyard.engines import CacheRules
 from modelyard.hardware import Memory
 
-# Sparse attention caches its index keys in FP8, with a 32-bit scale for this many (models/deepseek_v2.py,
+# Sparse attention caches its index keys in FP8, with one 32-bit scale per 128 numbers (models/deepseek_v2.py,
 # Indexer).
 _INDEX_BLOCK = 128
-# Beside recurrent layers, kernels of latent attention want blocks of this many tokens
+# In models with recurrent layers, latent attention kernels need blocks in multiples of 128 tokens
 # (platforms/interface.py, _align_hybrid_block_size).
 _LATENT_STEP = 128
 _HEAD_WIDTH_OF_DS_MLA = 656  # fp8_ds_mla: 512 numbers in FP8, 4 scales, 64 rotary numbers in 16 bit
-# Groups of layers are evened out to the larger class when it is less than this many times the smaller.
+# Groups are padded to the larger size if it is less than this multiple of the smaller.
 _PAD_UP_TO = 1.5
 _WITHOUT_CACHE = ("none", "encoder")
 
@@ -27,8 +26,8 @@ CURRENT = CacheRules()
 
 @dataclass(frozen=True)
 class CacheGroup:
-    """Layers that share a block table. `window` is 0 where every token is kept; `state`: a recurrent state
-    instead."""
+    """Layers that share a block table. `window` is 0 if every token is kept; `state`: a recurrent state
+    instead of tokens."""
 
     layers: int
     window: int = 0
@@ -37,7 +36,7 @@ class CacheGroup:
 
 @dataclass(frozen=True)
 class CacheLayout:
-    """The cache of one rank: every group takes blocks of `bytes_per_block` from one pool."""
+    """The KV cache of one rank: all groups take blocks of `bytes_per_block` from one pool."""
 
     block_size: int
     bytes_per_block: int
@@ -47,7 +46,7 @@ class CacheLayout:
     speculative_tokens: int = 0
 
     def blocks_for(self, length: int) -> int:
-        """Blocks that one request of `length` tokens takes (vllm/v1/kv_cache_interface.py)."""
+        """Blocks that one request of `length` tokens needs (vllm/v1/kv_cache_interface.py)."""
         blocks = 0
         for group in self.groups:
             if group.state:
@@ -60,11 +59,11 @@ class CacheLayout:
         return blocks
 
     def need(self, length: int) -> Memory:
-        """Cache that one request of `length` tokens takes."""
+        """KV cache that one request of `length` tokens needs."""
         return Memory.bytes(self.bytes_per_block * self.blocks_for(length))
 
     def holds(self, available: Memory, length: int, at_once: int = 1) -> bool:
-        """Whether the engine starts with `available` for `at_once` requests of `length`
+        """Whether `at_once` requests of `length` fit `available`, by the engine's start-up check
         (_check_enough_kv_cache_memory)."""
         blocks = self.blocks_for(length) * at_once + self.rules.reserved_blocks
         return self.bytes_per_block * blocks <= available.in_bytes
@@ -74,12 +73,12 @@ class CacheLayout:
         return max(0, int(available.in_bytes // self.bytes_per_block)) if self.bytes_per_block else 0
 
     def concurrency(self, available: Memory, length: int) -> float:
-        """Requests of `length` that fit at once."""
+        """Requests of `length` that fit at the same time."""
         needed = self.blocks_for(length)
         return self.blocks(available) / needed if needed else 0.0
 
     def tokens(self, available: Memory, length: int) -> int:
-        """Tokens that fit, as the release's start-up log counts them for a longest request of `length`."""
+        """Tokens that fit, as the release logs them at start-up for a longest request of `length`."""
         if self.rules.tokens_by_groups:
             return self.blocks(available) // len(self.groups) * self.block_size
         return int(self.concurrency(available, length) * length)
@@ -88,10 +87,10 @@ class CacheLayout:
 def kv_bytes_per_token_and_layer(
     arch: Architecture, tensor_parallel: int, kv_cache_dtype: str, rules: CacheRules = CURRENT
 ) -> int:
-    """What one token takes in one layer on one rank.
+    """Bytes per token in one layer on one rank.
 
-    Heads are copied beyond one rank a KV head; the latent of multi-head latent attention is whole on every
-    rank.
+    KV heads are replicated if there are more ranks than heads; the latent of multi-head latent attention is
+    replicated on every rank.
     """
     size = bytes_per_number(arch, kv_cache_dtype)
     if arch.latent and rules.latent:
@@ -111,7 +110,7 @@ def bytes_per_number(arch: Architecture, kv_cache_dtype: str) -> int:
 
 
 def _padded(width: int) -> int:
-    """Head sizes that attention kernels have (vLLM before latent attention: 192 became 256)."""
+    """Pad to a head size that attention kernels support (vLLM before latent attention: 192 became 256)."""
     return next((size for size in (64, 80, 96, 112, 128, 256) if width <= size), width)
 
 
@@ -132,9 +131,9 @@ def cache_layout(
     """The layout on one rank that holds `layers` (all of them when None).
 
     `draft_layers`: full-attention layers that draft `speculative_tokens` tokens and are cached with the
-    others.
+    model's own layers.
 
-    Layers of one kind form groups of equal size over the whole model, dealt out in turn, so that every
+    Layers of one kind form groups of equal size over the whole model, assigned round-robin, so that every
     pipeline stage has its share of each group (vllm/v1/core/kv_cache_utils.py, get_kv_cache_groups).
     """
     here = range(arch.layers) if layers is None else layers
@@ -161,14 +160,13 @@ def cache_layout(
             window = arch.window if shared == "sliding" else 0
             groups.append(CacheGroup(len(mine), window, state=shared in ("linear", "mamba")))
             widest = max(widest, len(mine))
-    # One batch a pipeline stage, and one more with asynchronous scheduling (VllmConfig.max_in_flight_tokens).
+    # One batch per pipeline stage, plus one with asynchronous scheduling (VllmConfig.max_in_flight_tokens).
     in_flight = max_num_batched_tokens * (pipeline + rules.in_flight - 1)
     return CacheLayout(block_size, page * widest, tuple(groups), rules, in_flight, speculative_tokens)
 
 
 def _cached_as(kind: str, rules: CacheRules) -> str:
-    """The kind of layer that one of `kind` shares a group with: without a window it is cached like full
-    attention."""
+    """The layer kind whose group `kind` shares: without windows, it is cached like full attention."""
     # Chunked attention (Llama 4) is cached in full unless VLLM_ALLOW_CHUNKED_LOCAL_ATTN_WITH_HYBRID_KV_CACHE
     # is set.
     return "full" if kind == "chunked" or (kind == "sliding" and not rules.hybrid) else kind
@@ -179,7 +177,7 @@ def _group_size(sizes: list[int]) -> int:
 
 
 def _state_bytes(arch: Architecture, tensor_parallel: int, speculative_tokens: int) -> int:
-    """State of one recurrent layer and sequence on one rank (layers/mamba/mamba_utils.py)."""
+    """State of one recurrent layer per sequence on one rank (layers/mamba/mamba_utils.py)."""
     state = arch.linear
     if state is None:
         return 0

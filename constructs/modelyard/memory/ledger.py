@@ -1,4 +1,4 @@
-"""The memory ledger of one accelerator: what the engine will say at start-up, before it starts."""
+"""The memory ledger of one accelerator: the engine's start-up figures, predicted."""
 
 from __future__ import annotations
 
@@ -19,18 +19,18 @@ _ALL_GRAPH_SIZES = 51
 
 NOTHING = Memory(0)
 
-# Layers that add their ranks' results up: each rank has a part of the inputs and all outputs.
+# Layers that sum over ranks: each rank has a part of the inputs and all outputs.
 _ROW_PARALLEL = ("o_proj", "down_proj", "out_proj")
 
 
 @dataclass(frozen=True)
 class MemoryRequest:
-    """One way to run a model. `split.tensor` counts logical cores on Neuron (see `Accelerator.cores`).
+    """Settings for running a model. `split.tensor` counts logical cores on Neuron (see `Accelerator.cores`).
 
-    `adapter_rank` and `adapter_count`: LoRA slots. `speculative_tokens` are drafted a step, with the model's
-    own layers for multi-token prediction if `own_drafts`. `draft`: weights of a draft model beside it, whose
-    cache is that of `draft_layers` of the model's own. `image_limit`: images of a request, None for the
-    engine's own. `largest_image`: tokens of one, None for the tower's own most.
+    `adapter_rank` and `adapter_count`: LoRA slots. `speculative_tokens`: drafted per step, by the model's own
+    multi-token prediction layers if `own_drafts`. `draft`: weights of a draft model, whose cache is that of
+    `draft_layers` of the model's layers. `image_limit`: images per request; None: the engine's default.
+    `largest_image`: tokens of one image; None: the vision tower's maximum.
     """
 
     arch: Architecture
@@ -54,11 +54,11 @@ class MemoryRequest:
 
 @dataclass(frozen=True)
 class MemoryLedger:
-    """Amounts of the rank with the least room: a GPU, or a logical NeuronCore.
+    """Memory of the tightest rank: a GPU, or a logical NeuronCore.
 
-    `total` is `outside` the budget, plus weights, adapters, activation, non-torch, graphs within the budget,
-    and the KV cache, exactly. `cuda_graphs` are all graphs; `graphs_in_budget` those that the engine takes
-    off the budget. `kv_cache` is what is left and may be negative.
+    `total` is exactly `outside` + weights + adapters + activation + non-torch + graphs within the budget + KV
+    cache. `cuda_graphs`: all graphs; `graphs_in_budget`: those that the engine subtracts from the budget.
+    `kv_cache` is the remainder and may be negative.
     """
 
     request: MemoryRequest
@@ -75,7 +75,7 @@ class MemoryLedger:
 
     @property
     def outside(self) -> Memory:
-        """Memory beyond total × utilization, which the engine leaves alone."""
+        """Memory beyond total × utilization, which the engine does not use."""
         return self.total - self.budget
 
     @cached_property
@@ -96,11 +96,11 @@ class MemoryLedger:
         )
 
     def kv_need(self, length: int) -> Memory:
-        """KV cache that one request of `length` tokens takes."""
+        """KV cache that one request of `length` tokens needs."""
         return self.layout.need(length)
 
     def holds(self, length: int, at_once: int = 1) -> bool:
-        """Whether the KV cache is enough for `at_once` requests of `length` tokens."""
+        """Whether the KV cache holds `at_once` requests of `length` tokens."""
         return self.layout.holds(self.kv_cache, length, at_once)
 
     def concurrency(self, length: int) -> float:
@@ -108,13 +108,13 @@ class MemoryLedger:
         return self.layout.concurrency(self.kv_cache, length)
 
     def kv_tokens(self, length: int) -> int:
-        """Tokens that the KV cache holds, as vLLM prints them for requests of `length`."""
+        """Tokens that the KV cache holds, as vLLM logs them for requests of `length`."""
         return self.layout.tokens(self.kv_cache, length)
 
 
 @lru_cache(maxsize=16384)
 def memory_ledger(request: MemoryRequest) -> MemoryLedger:
-    """Compute the ledger of the pipeline stage that holds the fewest requests.
+    """The ledger of the pipeline stage that holds the fewest requests.
 
     vLLM measures weights, persistent buffers and a profiling run, and gives the rest of total × utilization
     to the KV cache (vllm/v1/worker/gpu_worker.py, determine_available_memory); each line here is one of those
@@ -174,10 +174,10 @@ def _stage_ledger(request: MemoryRequest, stage: int, layers: range) -> MemoryLe
 
 
 def _non_torch_gib(request: MemoryRequest) -> float:
-    """Memory that is not PyTorch's: kernels and workspaces, and buffers of collectives where ranks talk.
+    """Memory outside PyTorch: kernels and workspaces, and collective buffers if there are several ranks.
 
-    Over NVLink collectives hold larger buffers, and from Hopper on the fused and symmetric-memory ones their
-    own.
+    Over NVLink, collectives use larger buffers; from Hopper on, fused and symmetric-memory collectives add
+    their own.
     """
     facts, accelerator = request.facts, request.accelerator
     ranks = request.split.tensor
@@ -210,16 +210,16 @@ def _graphs_gib(request: MemoryRequest, layers: int) -> float:
 
 
 def _graph_sizes(max_num_seqs: int, speculative_tokens: int = 0) -> int:
-    """Batch sizes captured for up to twice `max_num_seqs` sequences, each with its drafted tokens."""
+    """Number of batch sizes captured for up to twice `max_num_seqs` sequences with their draft tokens."""
     largest = min(2 * max_num_seqs * (1 + speculative_tokens), 512)
     return len([1, 2, 4]) if largest < 8 else 3 + min(largest, 248) // 8 + max(0, largest - 240) // 16
 
 
 def _adapters(request: MemoryRequest) -> Memory:
-    """LoRA slots: matrices A and B beside every linear layer, at the largest rank, in 16 bit.
+    """LoRA slots: matrices A and B for every linear layer, at the largest rank, in 16 bit.
 
-    A column-parallel layer keeps A whole and splits B over the ranks, a row-parallel one the other way round;
-    experts have slots each (vllm/lora/layers, create_lora_weights).
+    A column-parallel layer replicates A and splits B over the ranks, a row-parallel layer the reverse; each
+    expert has its own slots (vllm/lora/layers, create_lora_weights).
     """
     if not request.adapter_count:
         return NOTHING

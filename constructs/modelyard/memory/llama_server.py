@@ -1,4 +1,4 @@
-"""Memory of llama.cpp's llama-server: some layers on the GPU, and a cache that is whole from the start."""
+"""Memory of llama.cpp's llama-server: some layers on the GPU, and a cache allocated in full at start-up."""
 
 from __future__ import annotations
 
@@ -14,12 +14,11 @@ from modelyard.memory.weights import weights_of_layers, weights_per_accelerator
 
 def offload_ledger(request: MemoryRequest, gpu_layers: int) -> MemoryLedger:
     """Ledger of the last GPU with `gpu_layers` of the model's layers spread over `request.split.ranks` GPUs;
-    -1 is all.
+    -1: all layers.
 
     llama.cpp offloads the last layers first and gives each GPU an even share (--split-mode layer). The output
-    layer goes with them when all are offloaded; embeddings stay with the CPU (src/llama-model.cpp,
-    load_tensors). `max_num_seqs` are the slots, each of which has its cache from the start;
-    `max_num_batched_tokens` is a micro-batch.
+    layer is offloaded too if all layers are; embeddings stay on the CPU (src/llama-model.cpp, load_tensors).
+    `max_num_seqs`: slots, each with its cache from the start. `max_num_batched_tokens`: a micro-batch.
     """
     arch, facts, gpus = request.arch, request.facts, request.split.ranks
     everything = gpu_layers < 0 or gpu_layers > arch.layers
@@ -44,8 +43,8 @@ def offload_ledger(request: MemoryRequest, gpu_layers: int) -> MemoryLedger:
 
 
 def cpu_ledger(request: MemoryRequest) -> MemoryLedger:
-    """Ledger of a server without a GPU: host memory holds all weights, the caches of all slots and the
-    compute buffers."""
+    """Ledger of a CPU server: host memory holds all weights, the caches of all slots and the compute
+    buffers."""
     arch, facts = request.arch, request.facts
     total = request.accelerator.usable * request.split.ranks
     budget = total * request.gpu_memory_utilization
@@ -65,12 +64,12 @@ def cpu_ledger(request: MemoryRequest) -> MemoryLedger:
 
 
 def longest_context(ledger: MemoryLedger, limit: int) -> int:
-    """The longest context of every slot, in tokens, that the cache of all of them leaves room for."""
+    """The longest context per slot, in tokens, at which the cache of all slots fits."""
     return longest_length(lambda _: ledger, limit, at_once=ledger.request.max_num_seqs)
 
 
 def most_layers(request: MemoryRequest, length: int) -> int:
-    """The most layers that can be offloaded with a context of `length` tokens a slot; 0 when not one can."""
+    """The most layers that can be offloaded with a context of `length` tokens per slot; 0 if none."""
     layers = request.arch.layers
     for count in (-1, *range(layers, 0, -1)):
         if longest_context(offload_ledger(request, count), length) >= length:

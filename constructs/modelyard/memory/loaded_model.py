@@ -1,4 +1,4 @@
-"""The architecture of what a model file names, in the format that its weights have once they are loaded."""
+"""The architecture of a model file's checkpoint, with its weights in the format in which they are loaded."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from modelyard.spec.weights import Weights
 
 @dataclass(frozen=True)
 class _Named:
-    """Weights that a file names, what it says of their quantization, and where in the file that stands."""
+    """Weights in a model file, their stated quantization, and their path in the file."""
 
     weights: Weights
     quantization: str
@@ -23,8 +23,8 @@ class _Named:
 
     @property
     def loaded(self) -> str | None:
-        """What becomes of a 16-bit checkpoint: a GGUF file's own type, or what the engine makes of it while
-        it loads."""
+        """The format of a 16-bit checkpoint after loading: the GGUF file's type, or the engine's online
+        quantization."""
         if self.weights.file:
             return f"gguf {gguf_type(self.weights.file)}"
         return None if self.quantization == "auto" else self.quantization
@@ -34,13 +34,12 @@ class _Named:
 
 
 def known_architecture(model: Model) -> Architecture | Finding:
-    """Architecture facts of `model`: from the config.json that its file names, or from the table."""
+    """Architecture of `model`: from the config.json in its file, or from the table."""
     return _architecture(_Named(model.model, model.engine.quantization, model.name))
 
 
 def draft_architecture(model: Model) -> Architecture | Finding | None:
-    """Architecture facts of the small model that drafts; None where no other model does, or only a head of
-    one layer."""
+    """Architecture of the draft model; None without a separate one, or for a one-layer head."""
     drafts = model.speculative_decoding
     if drafts is None or drafts.model is None or drafts.method != "draft":
         return None
@@ -49,8 +48,8 @@ def draft_architecture(model: Model) -> Architecture | Finding | None:
 
 
 def gguf_type(file: str) -> str:
-    """The type in a file's name, such as Q4_K_M in `model-q4_k_m-00001-of-00002.gguf`; the name's end where
-    none is."""
+    """The type in a file name, such as Q4_K_M in `model-q4_k_m-00001-of-00002.gguf`; if unknown, the end of
+    the name."""
     upper = file.upper()
     known = sorted((kind for kind in GGUF_BITS if kind in upper), key=len)
     return known[-1] if known else upper.removesuffix(".GGUF").rpartition("-")[2]
@@ -78,7 +77,7 @@ def _architecture(named: _Named) -> Architecture | Finding:
 
 
 def _as_loaded(named: _Named, arch: Architecture) -> Architecture | Finding:
-    """`arch` in the format that the file or the engine's settings give its weights."""
+    """`arch` with the weight format of the GGUF file or the engine settings."""
     wanted, file = named.loaded, named.weights.file
     if wanted is None or (arch.quantization and not file):
         return arch
@@ -93,7 +92,7 @@ def _as_loaded(named: _Named, arch: Architecture) -> Architecture | Finding:
 
 
 def _marked(named: _Named, arch: Architecture) -> Architecture:
-    """`arch` with the mark of what is quantized while it is loaded."""
+    """`arch`, marked if its weights are quantized at load."""
     weights = named.weights
     if arch.quantization is None or weights.file or (weights.config or {}).get("quantization_config"):
         return arch
@@ -101,7 +100,7 @@ def _marked(named: _Named, arch: Architecture) -> Architecture:
 
 
 def images_per_prompt(model: Model, arch: Architecture) -> int | None:
-    """Images that a prompt may hold: what the file says, else one; None for a model of text."""
+    """Images per prompt: the file's setting, default one; None for a text-only model."""
     if not arch.multimodal:
         return None
     stated = model.features.images_per_prompt

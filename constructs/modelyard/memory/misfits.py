@@ -1,5 +1,5 @@
-"""Why a model does not fit, and the ways out of it: less, another format, more, or another accelerator with
-its price."""
+"""Why a model does not fit, and fixes: shorter, another format, more accelerators, or another accelerator
+with its price."""
 
 from __future__ import annotations
 
@@ -20,9 +20,9 @@ from modelyard.spec.engine import LEAST_MAX_MODEL_LEN
 from modelyard.spec.model import Model
 
 LEAST_LENGTH = 2048
-"""What a length should be at the least, in tokens, to be of use."""
+"""Minimum useful length, in tokens."""
 
-# Up to the most that a model file may say.
+# Up to the maximum that a model file allows.
 _HIGHER_UTILIZATIONS = (0.9, 0.92, 0.95)
 
 
@@ -65,7 +65,7 @@ def context_does_not_fit(
 def _ways_out(
     model: Model, ledger: MemoryLedger, count: int, wanted: int, prices: Prices | None
 ) -> list[str]:
-    """More of the same accelerator, and the smallest other one, on which `wanted` tokens fit, with their
+    """More of the same accelerator, and the smallest other accelerator on which `wanted` tokens fit, with
     prices."""
     here = ledger.request.accelerator
     others = sorted((a for a in accelerators().values() if a.vendor == here.vendor), key=lambda a: a.usable)
@@ -82,7 +82,7 @@ def _ways_out(
 
 
 def _utilization(model: Model, ledger: MemoryLedger, wanted: int) -> list[str]:
-    """A higher utilization, where it is enough and leaves room outside the budget."""
+    """A higher utilization, if it suffices and leaves room outside the budget."""
     for share in _HIGHER_UTILIZATIONS:
         if share <= ledger.request.gpu_memory_utilization:
             continue
@@ -94,7 +94,7 @@ def _utilization(model: Model, ledger: MemoryLedger, wanted: int) -> list[str]:
 
 
 def _offer(accelerator: Accelerator, count: int, prices: Prices | None) -> str:
-    """`h100:1`, and the cheapest instance type that has as many."""
+    """`h100:1`, and the cheapest instance type with that many."""
     name = f"{accelerator.name}:{count}"
     priced = [
         (price, t.name)

@@ -1,4 +1,4 @@
-"""Number formats against an accelerator's generation and an engine's release."""
+"""Checks of number formats against the accelerator generation and the engine release."""
 
 from __future__ import annotations
 
@@ -31,7 +31,8 @@ def format_findings(
 ) -> list[Finding]:
     """Why `accelerator` cannot compute in the formats of `arch`, `dtype` and the cache.
 
-    `engine` refuses methods that it does not know; without one only the accelerator is judged.
+    `engine` rejects quantization methods that it does not support; without it, only the accelerator is
+    checked.
     """
 
     def refused(message: str, fix: str, field: Field) -> Finding:
@@ -65,7 +66,7 @@ def format_findings(
 
 
 def _lacks(stored: Quantization, have: Capability, engine: Release | None) -> str | None:
-    """What a GPU of capability `have`, or the engine, lacks for a checkpoint's format."""
+    """Why a GPU of capability `have`, or the engine, does not support a checkpoint's format."""
     least = (engine or newest_release(USUAL)).least_capability(stored.method)
     if least is None:
         return f"is unknown to {engine.engine}" if engine else None

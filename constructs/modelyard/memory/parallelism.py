@@ -1,4 +1,4 @@
-"""How a replica is spread over accelerators, and which sizes a model's shape allows."""
+"""How a replica is split over accelerators, and which sizes a model's shape allows."""
 
 from __future__ import annotations
 
@@ -9,8 +9,8 @@ from modelyard.checkpoints import Architecture
 
 @dataclass(frozen=True)
 class Parallelism:
-    """Ranks of one replica: `tensor` × `pipeline` × `data`. `expert`: whole experts are dealt out to tensor ×
-    data ranks instead of slices of all (vLLM's --enable-expert-parallel)."""
+    """Ranks of one replica: `tensor` × `pipeline` × `data`. `expert`: tensor × data ranks hold whole experts
+    instead of slices of all (vLLM's --enable-expert-parallel)."""
 
     tensor: int = 1
     pipeline: int = 1
@@ -22,7 +22,7 @@ class Parallelism:
         return self.tensor * self.pipeline * self.data
 
     def stages(self, layers: int) -> tuple[range, ...]:
-        """Layers of each pipeline stage: even shares, and one more for the stages before the last
+        """Layers of each pipeline stage: even shares; the remainder goes to the stages before the last
         (vllm/distributed/utils.py, get_pp_indices)."""
         share, left = divmod(layers, self.pipeline)
         sizes = [share] * self.pipeline
@@ -35,9 +35,9 @@ class Parallelism:
 def split_problem(arch: Architecture, split: Parallelism) -> str | None:
     """Why the model cannot run on `split`, or None.
 
-    Rules of vLLM's parallel linear layers: heads divide evenly; KV heads divide, or are copied a whole number
-    of times (latent attention has none to divide); widths divide; block-quantized FP8 keeps whole blocks on
-    every rank.
+    Rules of vLLM's parallel linear layers: heads divide evenly; KV heads divide evenly or are replicated a
+    whole number of times (latent attention has none); widths divide evenly; block-quantized FP8 keeps whole
+    blocks on every rank.
     """
     tensor = split.tensor
     if split.pipeline > arch.layers:
@@ -76,5 +76,5 @@ def _width_problem(arch: Architecture, split: Parallelism) -> str | None:
 
 
 def allowed_splits(arch: Architecture, most: int = 64) -> list[int]:
-    """Every tensor-parallel size up to `most` that works."""
+    """Every valid tensor-parallel size up to `most`."""
     return [size for size in range(1, most + 1) if not split_problem(arch, Parallelism(size))]

@@ -1,4 +1,4 @@
-"""Where the settings that the memory model judges stand: in a model file, or in a question to `estimate`."""
+"""Field paths of the memory model's settings: in a model file, or in a question to `estimate`."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ Field = tuple[str | int, ...]
 
 @dataclass(frozen=True)
 class Places:
-    """The fields that findings name, and whose they are."""
+    """Field paths for findings, and their subject."""
 
     subject: str
     model: Field

@@ -1,4 +1,4 @@
-"""The parameters that a model should have by its config.json, against those that its repository publishes."""
+"""The parameter count computed from config.json, checked against the count that the repository publishes."""
 
 from __future__ import annotations
 
@@ -10,14 +10,13 @@ from modelyard.findings import Finding
 from modelyard.memory.weights import parameters
 
 _TOLERANCE = 0.01
-_PACKED_BELOW = 8  # bits: narrower numbers are stored several in one, and are not counted one by one
+_PACKED_BELOW = 8  # bits: narrower numbers are packed, so they are not counted one by one
 
 
 def parameter_findings(arch: Architecture, published: Mapping[str, int]) -> list[Finding]:
-    """A warning where the counts differ by more than 1 %. `published` counts stored numbers by type
-    (safetensors).
+    """A warning if the counts differ by more than 1 %. `published`: stored numbers by type (safetensors).
 
-    Layers for multi-token prediction may be among them or not. Of packed formats nothing is said.
+    The published count may include multi-token prediction layers or not. Packed formats are not checked.
     """
     counted = sum(published.values())
     if not counted or (arch.quantization and arch.quantization.bits < _PACKED_BELOW):

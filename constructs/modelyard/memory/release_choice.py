@@ -1,4 +1,4 @@
-"""Which release of which engine serves a model."""
+"""The engine and release that serve a model."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from modelyard.spec.model import Model
 
 
 def engine_of(model: Model, accelerator: Accelerator) -> Engine:
-    """The engine that the file names, or the one for its format and accelerator."""
+    """The engine in the model file, or the default for its format and accelerator."""
     if model.engine.name != "auto":
         return named_engine(model.engine.name, model.engine.backend)
     return usual_engine(accelerator, gguf=bool(model.model.file))

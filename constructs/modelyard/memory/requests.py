@@ -1,5 +1,4 @@
-"""The one builder of memory requests: of a model file on given accelerators, or of a question to
-`estimate`."""
+"""Builds memory requests, for a model file on given accelerators or for a question to `estimate`."""
 
 from __future__ import annotations
 
@@ -18,18 +17,18 @@ from modelyard.spec.estimate import EstimateRequest
 from modelyard.spec.model import Model
 
 LEAST_TOKENS_OF_A_SEQUENCE = 512
-"""Prompt and answer of a short exchange. A full batch whose sequences cannot even hold that is preempted all
-the time."""
+"""Prompt and answer of a short exchange. If the sequences of a full batch cannot hold even that, they are
+preempted constantly."""
 
-# Sequences in a batch are a number that people recognise.
+# Round batch sizes to a familiar number.
 _STEP_OF_SEQUENCES = 8
 
 
 @dataclass(frozen=True)
 class Run:
-    """A way to run a model, but for its length. What is None has the engine's own default.
+    """Settings for running a model, except its length. None stands for the engine's default.
 
-    `usual_seqs`: sequences that take the place of that default. The rest is as in `MemoryRequest`.
+    `usual_seqs`: overrides the engine's default for `max_num_seqs`. The rest is as in `MemoryRequest`.
     """
 
     arch: Architecture
@@ -54,7 +53,7 @@ class Run:
     def of_file(
         cls, model: Model, arch: Architecture, accelerator: Accelerator, split: Parallelism, engine: Release
     ) -> Run:
-        """What a model file asks of `engine`."""
+        """The settings of a model file for `engine`."""
         settings, drafts = model.engine, model.speculative_decoding
         small = draft_architecture(model)
         draft, layers = NOTHING, 0
@@ -91,7 +90,7 @@ class Run:
         facts: MemoryFacts,
         split: Parallelism,
     ) -> Run:
-        """What a question asks of an engine that is started with nothing else."""
+        """The settings of a question, for an engine without further settings."""
         return cls(
             arch=arch,
             accelerator=accelerator,
@@ -111,9 +110,9 @@ class Run:
         return min(self.arch.max_position, batch or self.arch.max_position)
 
     def at(self, length: int) -> MemoryRequest:
-        """The request of an engine that is started with `length`. What is stated stays, and defaults follow
-        from it: no more sequences than tokens in a batch. An encoder reads a text at once, so its batch holds
-        the longest."""
+        """The request of an engine started with `length`. Stated values stay and defaults follow from them:
+        no more sequences than tokens in a batch. An encoder reads a text in one pass, so the
+        default batch holds the longest text."""
         tokens, seqs = self.facts.batch_defaults(
             self.accelerator, length, latent=self.arch.latent is not None
         )
@@ -142,10 +141,9 @@ class Run:
 
 
 def with_sustainable_batch(model: Model, ledger: MemoryLedger) -> MemoryLedger:
-    """The ledger with no more sequences in a batch than the cache can hold; those that the file asks for
-    stay.
+    """The ledger with no more sequences in a batch than the cache can hold; a stated max_num_seqs stays.
 
-    Fewer sequences also take less in the sampler, which leaves more for the cache.
+    Fewer sequences also need less sampler memory, which leaves more for the cache.
     """
     request = ledger.request
     tokens = ledger.kv_tokens(LEAST_TOKENS_OF_A_SEQUENCE)

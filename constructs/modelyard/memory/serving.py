@@ -1,5 +1,4 @@
-"""How one model runs on given accelerators: engine, parallelism, length and batch, or the reasons why it
-cannot."""
+"""How one model runs on given accelerators: engine, parallelism, length and batch, or why it cannot."""
 
 from __future__ import annotations
 
@@ -27,8 +26,8 @@ from modelyard.spec.model import Model
 
 @dataclass(frozen=True)
 class Serving:
-    """A way to run `model` that fits. `count`: accelerators of a replica, over `topology.nodes` nodes.
-    `longest`: the most tokens that `maxModelLen` may be. `gpu_layers`: of llama-server, None for all."""
+    """Settings with which `model` fits. `count`: accelerators per replica, over `topology.nodes` nodes.
+    `longest`: the maximum `maxModelLen`. `gpu_layers`: for llama-server; None: all."""
 
     model: Model
     arch: Architecture
@@ -46,12 +45,12 @@ class Serving:
 
     @property
     def tensor_parallel(self) -> int:
-        """Ranks that share every layer, in logical cores."""
+        """Tensor-parallel ranks, in logical cores."""
         return self.topology.split.tensor
 
     @property
     def nodes(self) -> int:
-        """Pods of a replica, each on a node of its own if there are several."""
+        """Pods per replica; several pods run on one node each."""
         return self.topology.nodes
 
     @property
@@ -66,9 +65,9 @@ def plan_serving(
     prices: Prices | None = None,
     known: Architecture | None = None,
 ) -> Serving | list[Finding]:
-    """Settings under which `model` fits on `count` of `accelerator`; all reasons together when it does not,
-    with prices of the ways out where `prices` are known. `known` is the architecture of a model that the
-    table does not have."""
+    """Settings with which `model` fits on `count` of `accelerator`, or all reasons why it does not, with
+    prices of the alternatives if `prices` are given. `known`: the architecture of a model that is not in the
+    table."""
     arch = known or known_architecture(model)
     engine = engine_for(model, accelerator)
     small = draft_architecture(model)
@@ -116,7 +115,7 @@ def _fit(
 
     def ledger_at(length: int) -> MemoryLedger:
         asked = run.at(length)
-        decided = asked.max_num_batched_tokens, asked.largest_image  # all that the length decides
+        decided = asked.max_num_batched_tokens, asked.largest_image  # everything that depends on the length
         if decided not in ledgers:
             ledgers[decided] = with_sustainable_batch(model, memory_ledger(asked))
         return ledgers[decided]
@@ -152,7 +151,7 @@ def _fit(
 
 
 _USUAL_CONTEXT = 8192
-"""Tokens of a llama-server slot where the file states none: every slot takes its cache from the start."""
+"""Default context of a llama-server slot, in tokens: each slot allocates its cache at start-up."""
 
 
 def _fit_by_layers(
@@ -163,8 +162,8 @@ def _fit_by_layers(
     engine: Release,
     divided: Topology,
 ) -> Serving | list[Finding]:
-    """llama-server: all layers on the GPUs if they fit, or as many as leave room for the wanted context; or
-    none."""
+    """llama-server: all layers on the GPUs if they fit, else as many as leave room for the wanted context,
+    down to none."""
     settings = model.engine
     if found := _beyond_limit(model, arch):
         return [found]
@@ -215,8 +214,7 @@ def _beyond_limit(model: Model, arch: Architecture) -> Finding | None:
 
 
 def _default_length(longest: int, limit: int) -> int:
-    """The model's own limit if it fits, else the largest power of two that does: a number people
-    recognise."""
+    """The model's limit if it fits, else the largest power of two that does, a familiar number."""
     if longest >= limit:
         return limit
     return 1 << (longest.bit_length() - 1) if longest >= LEAST_LENGTH else longest

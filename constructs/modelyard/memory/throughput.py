@@ -1,10 +1,9 @@
-"""How many tokens a second a replica can give: a bound that the hardware sets, and what a million tokens then
-cost.
+"""Throughput of a replica in tokens per second, as an upper bound of its hardware, and the cost of a million
+tokens.
 
-The roofline knows two limits of an accelerator: the bytes that its memory delivers a second and the
-multiplications that its matrix units do. Whatever else takes time (attention, interconnect, kernels that
-reach 60 % of the peak, scheduling, sampling) is counted as free, so that no measurement of the same work lies
-above the bound.
+The roofline knows two limits of an accelerator: memory bandwidth and matrix throughput. Everything else that
+takes time (attention, interconnect, kernels that reach 60 % of the peak, scheduling, sampling) counts as
+free, so no measurement of the same workload exceeds the bound.
 """
 
 from __future__ import annotations
@@ -22,14 +21,13 @@ ROOFLINE = (
     "upper bound by memory bandwidth and peak dense TFLOPS: attention, interconnect and kernel efficiency cost nothing in "
     "it; every prompt is new to the prefix cache, every draft token is accepted"
 )
-# Far beyond every sliding window: what a further token still adds is in the layers that attend to all of
-# them.
+# Far beyond every sliding window, so that a further token adds KV cache only in full-attention layers.
 _FAR = 1 << 22
 
 
 @dataclass(frozen=True)
 class RequestLengths:
-    """The request that throughput is stated for, in tokens."""
+    """Request lengths for which throughput is stated, in tokens."""
 
     input_tokens: int = 1024
     output_tokens: int = 256
@@ -40,11 +38,11 @@ class RequestLengths:
 
     @property
     def mean_context(self) -> float:
-        """Tokens in the cache of one request, averaged over the steps that generate its answer."""
+        """Cached tokens of one request, averaged over its decode steps."""
         return self.input_tokens + self.output_tokens / 2
 
     def within(self, length: int) -> RequestLengths:
-        """The same proportions in a request of no more than `length` tokens."""
+        """The same proportions, capped at `length` tokens."""
         if self.tokens <= length:
             return self
         output = max(1, length * self.output_tokens // self.tokens)
@@ -53,12 +51,11 @@ class RequestLengths:
 
 @dataclass(frozen=True)
 class Throughput:
-    """Tokens a second of one replica under a steady supply of `workload`, `batch` requests at once.
+    """Tokens per second of one replica under a steady load of `workload`, with `batch` concurrent requests.
 
-    `output_per_second` counts generated tokens while their requests' prompts are read as well.
-    `decode_per_second` and `prefill_per_second` are what the replica would do if it did nothing else.
-    `limited_by` says what the bound is made of. None of it is a measurement of this deployment; `statement`
-    says what it is.
+    `output_per_second`: generated tokens while prefill runs too. `decode_per_second` and
+    `prefill_per_second`: if the replica did nothing else. `limited_by`: what limits the bound. None of these
+    is a measurement of this deployment; `statement` says how they were obtained.
     """
 
     source: Literal["roofline", "aiconfigurator"]
@@ -80,8 +77,8 @@ class Throughput:
         return self.source == "roofline"
 
 
-# Matrix units that may multiply weights stored in a format. What only stores weights is unpacked to 16 bit;
-# llama.cpp multiplies its types in INT8. Every other format may run on any unit, so that the bound stays one.
+# Matrix units that can multiply weights of a format. Storage-only formats are unpacked to 16 bit; llama.cpp
+# multiplies its types in INT8. Any other format may run on any unit, so that the result stays an upper bound.
 _UNITS: Mapping[str, tuple[str, ...]] = {
     "16bit": ("fp16",),
     "fp8": ("fp16", "fp8"),
@@ -94,7 +91,7 @@ _UNITS: Mapping[str, tuple[str, ...]] = {
 
 
 def matrix_tflops(accelerator: Accelerator, quantization: Quantization | None) -> float:
-    """Peak of one accelerator in the fastest format in which the checkpoint's weights may be multiplied."""
+    """Peak TFLOPS of one accelerator in the fastest format that can multiply the checkpoint's weights."""
     peak = accelerator.peak_tflops
     formats = (
         {quantization.format.name, *(stored.name for _, stored in quantization.rules)}
@@ -102,7 +99,7 @@ def matrix_tflops(accelerator: Accelerator, quantization: Quantization | None) -
         else {"16bit"}
     )
     units = {unit for stored in formats for unit in _UNITS.get(stored, tuple(peak))}
-    if "mxfp4" in formats and "fp4" in peak:  # Blackwell takes MXFP4 with activations of 8 bits
+    if "mxfp4" in formats and "fp4" in peak:  # Blackwell multiplies MXFP4 with 8-bit activations
         units |= {"fp8", "int8"}
     return max(rate for unit, rate in peak.items() if unit in units | {"fp16"})
 
@@ -110,13 +107,11 @@ def matrix_tflops(accelerator: Accelerator, quantization: Quantization | None) -
 def roofline(
     serving: Serving, workload: RequestLengths | None = None, *, at_most: int | None = None
 ) -> Throughput:
-    """The bound for one replica of `serving`, which gets `at_most` requests at once; default: as many as it
-    holds.
+    """The bound for one replica of `serving` with `at_most` concurrent requests; default: as many as fit.
 
-    A steady batch of requests takes at least as long as its memory traffic, were all multiplications done in
-    its shadow, and at least as long as its multiplications, were all traffic hidden behind them. Traffic: one
-    step for each output token, each reading the weights once and the cache of every request; prefill rides
-    along for nothing.
+    A steady batch takes at least as long as its memory traffic with all compute hidden, and at least as long
+    as its compute with all traffic hidden. Traffic: one step per output token, each reading the weights once
+    and the KV cache of every request; prefill adds no traffic.
     """
     work = (workload or _usual_workload(serving)).within(serving.max_model_len)
     drafts = serving.model.speculative_decoding
@@ -133,7 +128,7 @@ def roofline(
 
 
 def _usual_workload(serving: Serving) -> RequestLengths:
-    """A chat, or a passage of text for what returns a vector or a score."""
+    """A chat request, or a passage of text for embedding and reranking."""
     return (
         RequestLengths()
         if serving.model.task == "generate"
@@ -151,12 +146,12 @@ def bound(
     flops: float,
     tokens_per_step: int = 1,
 ) -> Throughput:
-    """The roofline of `batch` requests at once on hardware that reads `bytes_per_second` and computes
+    """The roofline of `batch` concurrent requests on hardware that reads `bytes_per_second` and computes
     `flops`.
 
-    A multiplication and an addition a parameter and token: 2 × parameters FLOP. `tokens_per_step` above 1 is
-    speculative decoding at its best: a step's reading serves so many tokens of a request, and none is
-    multiplied in vain.
+    One multiplication and one addition per parameter and token: 2 × parameters FLOP. `tokens_per_step` above
+    1 is the best case of speculative decoding: each step yields that many tokens per request, and no draft
+    token is rejected.
     """
     step_bytes = weights.step_bytes(batch * tokens_per_step) + batch * work.mean_context * kv_bytes_per_token
     memory_seconds = work.output_tokens / tokens_per_step * step_bytes / bytes_per_second
@@ -178,9 +173,9 @@ def bound(
 
 
 def steady_batch(serving: Serving, work: RequestLengths) -> int:
-    """Requests that run at once: as many as the cache holds at their mean length, up to the engine's limit.
+    """Concurrent requests: as many as the cache holds at their mean length, up to the engine's limit.
 
-    A request's cache grows from its prompt to its end, so a steady mix takes the mean of the two.
+    A request's cache grows from prompt length to full length, so a steady mix averages the two.
     """
     if serving.arch.encoder:
         return min(serving.max_num_seqs, max(1, serving.max_num_batched_tokens // work.tokens))
@@ -189,9 +184,9 @@ def steady_batch(serving: Serving, work: RequestLengths) -> int:
 
 
 def kv_bytes_read_per_token(serving: Serving) -> float:
-    """KV cache that a step reads for each token of context, all ranks together.
+    """KV cache bytes that a step reads per token of context, all ranks together.
 
-    Ranks that copy a KV head each read their copy. Sliding windows are left out: they would need their
+    Ranks with a replicated KV head each read their copy. Sliding windows are left out: they depend on the
     length, and leaving them out only raises the bound.
     """
     ledger = serving.ledger
@@ -201,16 +196,16 @@ def kv_bytes_read_per_token(serving: Serving) -> float:
 
 @dataclass(frozen=True)
 class TokenCost:
-    """US dollars for a million tokens at full load, replicas at their fewest and idle accelerators included;
-    at half the load a token costs twice as much. `output` charges generated tokens for everything, `blended`
-    all tokens alike."""
+    """US dollars per million tokens at full load, at minimum replicas and including idle accelerators; at
+    half the load a token costs twice as much. `output`: all cost divided by generated tokens; `blended`: by
+    all tokens."""
 
     output: float
     blended: float
 
 
 def token_cost(throughput: Throughput, usd_per_replica_hour: float | None) -> TokenCost | None:
-    """What a million tokens cost; None where the price of a replica is not known."""
+    """Cost of a million tokens; None if the price of a replica is unknown."""
     if usd_per_replica_hour is None:
         return None
     per_second = usd_per_replica_hour / 3600 * 1e6

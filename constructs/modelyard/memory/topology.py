@@ -1,4 +1,4 @@
-"""How a replica's accelerators are divided: into nodes, pipeline stages, data-parallel and tensor-parallel
+"""How a replica's accelerators are split into nodes, pipeline stages, data-parallel and tensor-parallel
 ranks."""
 
 from __future__ import annotations
@@ -15,16 +15,15 @@ from modelyard.spec.model import Model
 
 @dataclass(frozen=True)
 class Topology:
-    """Ranks of a replica and the nodes that they are spread over; every node has the same number of
-    accelerators."""
+    """Ranks of a replica and its number of nodes; all nodes have the same number of accelerators."""
 
     split: Parallelism
     nodes: int = 1
 
 
 def topology(model: Model, arch: Architecture, accelerator: Accelerator, count: int) -> Topology | Finding:
-    """The model file's own division of `count` accelerators, or the usual one: tensor parallel in a node,
-    where links are fast, and a pipeline over nodes."""
+    """The model file's parallelism for `count` accelerators, or the default: tensor parallel within a node,
+    where links are fast, and pipeline parallel across nodes."""
     largest = max((t.accelerator_count for t in types_with(accelerator.name)), default=count)
     nodes = -(-count // largest)
     if count % nodes or (nodes > 1 and count != nodes * largest):

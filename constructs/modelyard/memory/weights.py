@@ -1,4 +1,4 @@
-"""The bytes of weights that one rank holds."""
+"""Bytes of weights per rank."""
 
 from __future__ import annotations
 
@@ -13,16 +13,15 @@ from modelyard.engines.memory_facts import Absorbed
 from modelyard.hardware import Memory
 from modelyard.memory.parallelism import Parallelism
 
-# Rows of the vocabulary are padded to this multiple before they are split (vLLM, DEFAULT_VOCAB_PADDING_SIZE).
+# Vocabulary rows are padded to this multiple before they are split (vLLM, DEFAULT_VOCAB_PADDING_SIZE).
 _VOCAB_PADDING = 64
 
-# PyTorch's allocator takes blocks of 10 MiB and more in steps of 2 MiB, and hands out what is left of the
-# last step with the block unless it is more than 1 MiB (c10/cuda/CUDACachingAllocator, kMinLargeAlloc,
-# kRoundLarge, kSmallSize).
+# PyTorch's allocator rounds blocks of 10 MiB and more up to 2 MiB; a remainder of up to 1 MiB stays with the
+# block (c10/cuda/CUDACachingAllocator, kMinLargeAlloc, kRoundLarge, kSmallSize).
 _MIB = 1 << 20
 _LARGE, _STEP, _LEFT = 10 * _MIB, 2 * _MIB, _MIB
 
-# Matrices that the engine joins into one tensor (vllm/model_executor/layers/linear.py, QKVParallelLinear and
+# Matrices that the engine fuses into one tensor (vllm/model_executor/layers/linear.py, QKVParallelLinear and
 # MergedColumnParallelLinear; fused_moe, w13).
 _JOINED = {
     "q_proj": "qkv",
@@ -40,7 +39,7 @@ ALONE = Parallelism()
 
 
 def parameters(arch: Architecture) -> int:
-    """Parameters of the model; for the table's models the sum meets the published total."""
+    """Parameters of the model; for models in the table they match the published total."""
     return sum(module.parameters for module in modules(arch))
 
 
@@ -55,9 +54,9 @@ def weights_per_accelerator(
 ) -> Memory:
     """Weights on each rank of pipeline `stage`, rotary tables included.
 
-    `drafts`: with the layers for multi-token prediction. `absorbed`: with the copies of latent attention's
-    up-projections that vLLM keeps beside the originals (layers/attention/mla_attention.py, W_UK_T and W_UV).
-    `padded`: on a GPU whose kernels pad the matrices of experts in MXFP4.
+    `drafts`: including the multi-token prediction layers. `absorbed`: including the copies of latent
+    attention's up-projections that vLLM keeps beside the originals (layers/attention/mla_attention.py, W_UK_T
+    and W_UV). `padded`: on a GPU whose kernels pad expert matrices in MXFP4.
     """
     copies = absorbed if arch.latent else "none"
     return _weights(arch, split, stage, drafts, copies, _expert_padding(arch, padded))
@@ -83,7 +82,7 @@ def _weights(
     if drafts and last:
         held += draft_modules(arch)
     total = arch.rope_bytes + _tensors(arch, held, split, padding)
-    # Most layers are alike: each kind is sized once.
+    # Most layers are identical, so each kind is computed once.
     for kind, times in Counter(inner[layer] for layer in layers).items():
         total += times * _tensors(arch, kind, split, padding)
     if absorbed != "none":
@@ -94,7 +93,7 @@ def _weights(
 
 @lru_cache(maxsize=4096)
 def _by_layer(arch: Architecture) -> tuple[tuple[Module, ...], tuple[tuple[Module, ...], ...]]:
-    """The modules outside the layers, and for each layer its kind: the modules of the first layer like it."""
+    """The modules outside the layers, and the modules of each layer; identical layers share one tuple."""
     outer: list[Module] = []
     layers: list[list[Module]] = [[] for _ in range(arch.layers)]
     for module in modules(arch):
@@ -118,12 +117,12 @@ def _by_layer(arch: Architecture) -> tuple[tuple[Module, ...], tuple[tuple[Modul
 
 
 def _absorbed_bytes(arch: Architecture, absorbed: Absorbed) -> float:
-    """Copies in one layer, all ranks together."""
+    """Bytes of the copies in one layer, all ranks together."""
     assert arch.latent is not None
     latent = arch.latent
     if absorbed == "projections":
         return latent.kv_rank * arch.heads * (latent.nope_dim + latent.value_dim) * arch.bytes_per_parameter
-    # The query's product with the key's up-projection, its rotary part, and the value's with the output
+    # Products: query with key up-projection plus the rotary part, and value up-projection with output
     # projection.
     queries = (latent.query_rank or arch.hidden) * arch.heads * (latent.kv_rank + latent.rope_dim)
     size = 1 if arch.quantization and arch.quantization.format.name == "fp8" else arch.bytes_per_parameter
@@ -133,8 +132,7 @@ def _absorbed_bytes(arch: Architecture, absorbed: Absorbed) -> float:
 def _tensors(
     arch: Architecture, held: Sequence[Module], split: Parallelism, padding: tuple[int, int]
 ) -> float:
-    """Bytes of `held` on a rank, as the allocator hands them out: what the engine joins is one tensor, scales
-    are others."""
+    """Allocated bytes of `held` on one rank: fused matrices are one tensor, scales are separate tensors."""
     payloads: dict[str, float] = {}
     scales = 0.0
     for module in held:
@@ -152,7 +150,7 @@ def _allocated(size: float) -> float:
 
 
 def _expert_padding(arch: Architecture, padded: bool) -> tuple[int, int]:
-    """Multiples to which kernels for MXFP4 pad the hidden and the intermediate size of experts
+    """Multiples to which MXFP4 kernels pad the experts' hidden and intermediate size
     (fused_moe/oracle/mxfp4.py)."""
     stored = arch.quantization
     return (256, 128) if padded and stored is not None and stored.format.name == "mxfp4" else (1, 1)
@@ -176,7 +174,7 @@ def _bytes_on_rank(
 
 
 def _padded(arch: Architecture, module: Module, ranks: int, padding: tuple[int, int]) -> tuple[int, int]:
-    """An expert's matrix with its hidden side padded, and its other side padded on each rank."""
+    """An expert's matrix with the hidden side padded once and the other side padded per rank."""
     hidden, inner = padding
     down = module.name.endswith("down_proj")
     side = -(-(module.inputs if down else module.outputs) // ranks)
@@ -185,7 +183,7 @@ def _padded(arch: Architecture, module: Module, ranks: int, padding: tuple[int, 
 
 
 def format_of(arch: Architecture, module: Module) -> Format:
-    """How the engine stores `module` on the device."""
+    """The format in which the engine stores `module` on the device."""
     stored = arch.quantization
     if stored is None:
         return PLAIN
@@ -204,14 +202,13 @@ def _ranks_that_share(arch: Architecture, module: Module, split: Parallelism) ->
         return min(split.tensor, arch.kv_heads)
     if module.split == "experts":
         ranks = split.tensor * split.data
-        # Whole experts: the ranks that come first take one more (linear placement).
+        # Whole experts: the first ranks take one more (linear placement).
         return module.copies / -(-module.copies // ranks) if split.expert else ranks
     return 1
 
 
 def weights_of_layers(arch: Architecture, layers: range, *, output: bool) -> Memory:
-    """Weights of `layers` on one device, and of the output layer if `output`: what is offloaded of a
-    model."""
+    """Weights of `layers` on one device, plus the output layer if `output`: the offloaded part of a model."""
     held = [
         module
         for module in modules(arch)

@@ -1,5 +1,5 @@
-"""Rules, dashboards and the metric contract: pure data from a plan. `dashboards` needs Grafana's SDK,
-`contract` a parser."""
+"""Rules, dashboards and the metric contract, as pure data from a plan. `dashboards` needs Grafana's SDK,
+`contract` a PromQL parser."""
 
 from modelyard.observability.catalogue import model_groups, platform_groups
 from modelyard.observability.rule import Alert, Recording, RuleGroup

@@ -1,4 +1,4 @@
-"""Alerts of one model. Thresholds come from its plan, so that they move with it."""
+"""Alerts of one model. Thresholds come from its plan and change with it."""
 
 from __future__ import annotations
 
@@ -10,17 +10,18 @@ from modelyard.planning import ModelPlan
 from modelyard.spec.weights import fetch_name
 
 KV_CACHE_FULL = 0.95
-"""Share of the KV cache in use from which on new requests have to wait."""
+"""KV cache usage (0 to 1) above which new requests have to wait."""
 
 PREEMPTIONS_PER_REQUEST = 0.1
-"""Preemptions a finished request above which users feel them."""
+"""Preemptions per finished request above which users notice."""
 
 QUEUE_PER_BATCH = 0.5
-"""Waiting requests, as a part of a full batch, that a replica may have: each waits half an answer or more."""
+"""Allowed waiting requests per replica, as a share of a full batch: beyond it, each waits for half an answer
+or more."""
 
 
 def model_alerts(plan: ModelPlan, namespace: str) -> RuleGroup:
-    """What somebody on call must know of one model."""
+    """Alerts for the on-call engineer about one model."""
     chosen = Selection.of(plan, namespace)
     alerts = [
         *_availability(plan, chosen),
@@ -33,13 +34,13 @@ def model_alerts(plan: ModelPlan, namespace: str) -> RuleGroup:
 
 
 def most_waiting(plan: ModelPlan) -> int:
-    """Requests that may wait for one replica."""
+    """Maximum waiting requests per replica before the alert."""
     return max(1, round(plan.serving.max_num_seqs * QUEUE_PER_BATCH))
 
 
 def _availability(plan: ModelPlan, chosen: Selection) -> Iterator[Alert]:
     budget = plan.startup.deadline
-    # A single replica is away for a start at every rollout; whoever runs one has accepted that.
+    # A single replica is down during the start-up of every rollout, which its owner has accepted.
     wait = "5m" if plan.model.replicas.min > 1 else seconds(plan.startup.budget)
     new = f"time() - {chosen.created} < {budget}"
     expr = f"absent({chosen.series('up')} == 1) unless on () ({new})"

@@ -1,4 +1,4 @@
-"""All rules of a model, and all of an environment."""
+"""All rule groups of a model, and of an environment."""
 
 from __future__ import annotations
 
@@ -23,5 +23,5 @@ def model_groups(plan: ModelPlan, namespace: str) -> tuple[RuleGroup, ...]:
 
 
 def platform_groups(plan: Plan) -> tuple[RuleGroup, ...]:
-    """Recordings and alerts of what the models of an environment share."""
+    """Recordings and alerts for what the models of an environment share."""
     return (pool_recordings(plan), platform_alerts(plan))

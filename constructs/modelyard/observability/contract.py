@@ -1,5 +1,5 @@
-"""The metric contract: every metric, label and label value that a query names exists on somebody's /metrics
-page, or is a recording of ours. Needs PyPI's `promql-parser`, which people who only render do not."""
+"""The metric contract: every metric, label and label value in a query exists on some /metrics page or is one
+of our recordings. Needs PyPI's `promql-parser`, which rendering does not."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ import promql_parser as promql
 from modelyard.engines import EXPORTERS, Metric, Metrics, metrics_of_exporter
 from modelyard.observability.rule import Alert, Recording, RuleGroup
 
-# What Prometheus puts on every series: from discovery, and `model` from the relabelling of our
+# Labels that Prometheus adds to every series: from service discovery, and `model` from the relabeling in our
 # ServiceMonitors.
 TARGET_LABELS = frozenset(
     {"job", "instance", "namespace", "pod", "container", "service", "endpoint", "model"}
@@ -30,12 +30,13 @@ class _Series:
 
 @dataclass(frozen=True)
 class Contract:
-    """What may be asked for."""
+    """The series that queries can use."""
 
     series: Mapping[str, _Series]
 
     def complaints(self, query: str) -> list[str]:
-        """What is wrong with a query, Grafana's variables in it or not; nothing where all it names exists."""
+        """The problems of a query, which may contain Grafana variables; empty if everything it names
+        exists."""
         try:
             tree = promql.parse(_without_variables(query))
         except ValueError as error:
@@ -72,7 +73,7 @@ class Contract:
 
 
 def contract(pages: Iterable[Metrics], groups: Iterable[RuleGroup] = ()) -> Contract:
-    """What engines' `pages`, every exporter and the recordings in `groups` offer."""
+    """The contract of the engines' `pages`, every exporter, and the recordings in `groups`."""
     series: dict[str, _Series] = {}
     for page in (*pages, *(metrics_of_exporter(name) for name in EXPORTERS)):
         for metric in page.families.values():
@@ -88,7 +89,7 @@ def recordings_in(groups: Iterable[RuleGroup]) -> Iterator[Recording]:
 
 
 def broken_rules(groups: Iterable[RuleGroup], offered: Contract) -> list[str]:
-    """Complaints about rules, each with the name of its rule."""
+    """Problems of rules, each with its rule's name."""
     return [
         f"{rule.name if isinstance(rule, Alert) else rule.record}: {complaint}"
         for group in groups

@@ -1,5 +1,5 @@
-"""What models and pools cost, from the plan's dated prices: exporters of cloud bills know nothing of a GPU's
-share."""
+"""Cost of models and pools from the plan's dated prices: exporters of cloud bills cannot attribute GPU
+shares."""
 
 from __future__ import annotations
 
@@ -12,8 +12,7 @@ from modelyard.planning import ModelPlan, Plan
 
 
 def model_cost(plan: ModelPlan, namespace: str) -> RuleGroup | None:
-    """A node's price, by accelerator, times the accelerators that the model's pods hold; None without a
-    price."""
+    """Node price per accelerator, times the accelerators of the model's pods; None without a price."""
     price = plan.cost.node_price
     if price is None:
         return None
@@ -45,7 +44,7 @@ def model_cost(plan: ModelPlan, namespace: str) -> RuleGroup | None:
 
 
 def pool_recordings(plan: Plan) -> RuleGroup:
-    """Accelerators that each pool holds and may hold, and what it costs."""
+    """Accelerators, limit and cost of each pool."""
     rules: list[Recording] = []
     for name, pool in plan.environment.pools.items():
         resource = accelerator_of(pool.accelerator).resource
@@ -64,7 +63,7 @@ def pool_recordings(plan: Plan) -> RuleGroup:
 
 
 def _pool_prices(plan: Plan, pool: str) -> Iterator[Recording]:
-    """A price for each type that models were placed on; the pool's cost takes the dearest."""
+    """A price for each instance type in use; the pool's cost uses the highest."""
     prices = {
         (m.placement.cheapest.name, m.cost.node_price / m.placement.cheapest.accelerator_count)
         for m in plan.models

@@ -1,5 +1,4 @@
-"""Grafana dashboards: the fleet, the pools, the cost, and one of each model. Thresholds are those of the
-alerts."""
+"""Grafana dashboards: fleet, pools, cost, and one per model. Thresholds are those of the alerts."""
 
 from __future__ import annotations
 
@@ -13,7 +12,7 @@ from modelyard.planning import Plan
 
 
 def dashboards(plan: Plan) -> dict[str, str]:
-    """Name to JSON, for every dashboard of an environment."""
+    """Every dashboard of an environment, as name to JSON."""
     boards = {"fleet": fleet(plan), "pools": pools(plan), "cost": cost(plan)}
     for model in plan.models:
         if model.model.observability.dashboard and not model.model.batch:
@@ -22,10 +21,10 @@ def dashboards(plan: Plan) -> dict[str, str]:
 
 
 def fleet(plan: Plan) -> str:
-    """Every model at a glance: is it there, is it fast, does anybody wait."""
+    """All models at a glance: availability, latency, waiting requests."""
     environment = plan.environment
     of = f'namespace="{environment.namespace}", model=~"$model"'
-    # By what is wanted: the series of a model whose Service is gone are gone as well.
+    # Based on wanted replicas: without a Service, the model's own series are missing too.
     gone = (
         f"count(model:replicas_wanted:max{{{of}}} > 0 unless on (model, namespace) "
         f"model:replicas_up:sum{{{of}}} > 0) or vector(0)"
@@ -85,7 +84,7 @@ def fleet(plan: Plan) -> str:
 
 
 def pools(plan: Plan) -> str:
-    """Nodes: what each pool holds of what it may, launches, the devices, the cache."""
+    """Nodes: usage and limit of each pool, launches, devices, cache."""
     environment, of = plan.environment, 'nodepool=~"$nodepool"'
     claim = f'namespace="{environment.namespace}", persistentvolumeclaim="{MODEL_CACHE}"'
     pending = f'sum(kube_pod_status_phase{{namespace="{environment.namespace}", phase="Pending"}})'
@@ -157,7 +156,7 @@ def pools(plan: Plan) -> str:
 
 
 def cost(plan: Plan) -> str:
-    """Money: by model, by pool, by million tokens. Prices are the plan's, of the day it was rendered."""
+    """Cost by model, by pool and per million tokens, with the plan's prices on the day of rendering."""
     environment = plan.environment
     of = f'namespace="{environment.namespace}"'
     models = (

@@ -32,7 +32,7 @@ def model_dashboard(plan: ModelPlan, whole: Plan) -> str:
 
 
 def _uid(name: str) -> str:
-    """Grafana takes 40 characters."""
+    """The dashboard UID, at most 40 characters, which is Grafana's limit."""
     return name if len(name) <= 40 else f"modelyard-{hashlib.sha256(name.encode()).hexdigest()[:16]}"
 
 

@@ -1,4 +1,4 @@
-"""Panels as data, and their grid: a dashboard's layout follows from the order in which panels are named."""
+"""Panels as data, and their grid layout, which follows from their order."""
 
 from __future__ import annotations
 
@@ -23,8 +23,7 @@ _HEIGHT = {"stat": 4, "graph": 8}
 
 @dataclass(frozen=True)
 class Panel:
-    """One question. `queries` are (PromQL, legend); `limit` is the threshold of the alert that watches the
-    same."""
+    """One panel. `queries`: (PromQL, legend); `limit`: the threshold of the corresponding alert."""
 
     title: str
     queries: tuple[tuple[str, str], ...]
@@ -46,7 +45,7 @@ class PanelRow:
 
 @dataclass(frozen=True)
 class Variable:
-    """A choice at the top of a dashboard: the values of `label` among the series of `query`."""
+    """A dashboard variable: the values of `label` in the series of `query`."""
 
     name: str
     query: str
@@ -57,7 +56,7 @@ class Variable:
 def dashboard_json(
     *, uid: str, title: str, about: str, rows: Sequence[PanelRow], variables: Sequence[Variable] = ()
 ) -> str:
-    """Grafana's JSON. `uid` never changes: links and bookmarks hold it."""
+    """Dashboard JSON. `uid` never changes, because links and bookmarks contain it."""
     board = (
         dashboard.Dashboard(title)
         .uid(uid)
@@ -84,19 +83,19 @@ def dashboard_json(
         y += height
     panels = ",\n".join(lines)
     rest = json.dumps(_plain(board), sort_keys=True)
-    # A panel a line shows what changed; the encoder that indents is not written in C.
+    # One panel per line gives readable diffs; json.dumps with indentation would not use the C encoder.
     return f'{{"panels": [\n{panels}\n],\n{rest[1:]}\n'
 
 
 def _plain(built: Any) -> dict[str, Any]:
-    """What the SDK has built, as plain data."""
+    """The SDK's object as plain data."""
     found: dict[str, Any] = json.loads(JSONEncoder().encode(built.build()))
     return found
 
 
 def _line(panel: Panel, x: int, y: int) -> str:
-    """The panel at its place. The SDK is asked once for each kind of panel: thousands differ in their texts
-    alone."""
+    """The panel at its grid position. The SDK builds each kind of panel once: thousands of panels differ only
+    in their texts."""
     text = _outline(panel.kind, panel.unit, len(panel.queries), panel.limit, panel.least_is_bad, panel.width)
     texts = [panel.title, panel.about, *(part for query in panel.queries for part in query)]
     for marker, said in zip(_written_markers(len(panel.queries)), texts, strict=True):
@@ -108,7 +107,7 @@ _PLACE = '"x": 0, "y": 0'
 
 
 def _markers(queries: int) -> list[str]:
-    """What stands for the title, the description, and the expression and legend of each query."""
+    """Placeholders for the title, the description, and the expression and legend of each query."""
     parts = (
         "title",
         "about",
@@ -119,7 +118,7 @@ def _markers(queries: int) -> list[str]:
 
 @cache
 def _written_markers(queries: int) -> tuple[str, ...]:
-    """They as JSON has them."""
+    """The placeholders, JSON-encoded."""
     return tuple(json.dumps(marker) for marker in _markers(queries))
 
 
@@ -141,7 +140,7 @@ def _variable(variable: Variable) -> dashboard.QueryVariable:
 
 @lru_cache(maxsize=1 << 10)
 def _outline(kind: Kind, unit: str, queries: int, limit: float | None, least_is_bad: bool, width: int) -> str:
-    """JSON of a panel with markers for its texts, at the beginning of the grid."""
+    """JSON of a panel with placeholders for its texts, at grid position 0, 0."""
     built: Any
     title, about, *others = _markers(queries)
     if kind == "stat":

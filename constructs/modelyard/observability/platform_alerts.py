@@ -1,4 +1,4 @@
-"""Alerts of what models share: nodes, accelerators, the cache, certificates."""
+"""Alerts about shared resources: nodes, accelerators, the cache, certificates."""
 
 from __future__ import annotations
 
@@ -10,20 +10,20 @@ from modelyard.observability.rule import Alert, RuleGroup
 from modelyard.planning import Plan
 
 CACHE_FULL = 0.85
-"""Share of the stated size of the model cache above which it is filling up. EFS itself grows: the bill does
-too."""
+"""Usage of the model cache's stated size above which the alert fires. EFS itself grows, and so does its
+bill."""
 
 CERTIFICATE_DAYS = 21
-"""Days that are left to renew by hand when renewal does not work; cert-manager starts at thirty."""
+"""Remaining days to renew a certificate by hand if renewal fails; cert-manager starts at thirty."""
 
 _CLAIM = MODEL_CACHE
-# Errors of the program, not of the device (NVIDIA's XID catalogue): faults in a kernel, memory faults that
-# name an address, a stopped channel. The engine's own alerts show what comes of them.
+# XIDs of application errors, not device errors (NVIDIA's XID catalogue): kernel faults, memory faults with an
+# address, a stopped channel. The engine's own alerts cover their effects.
 _APPLICATION_XIDS = ("13", "31", "43", "45")
 
 
 def platform_alerts(plan: Plan) -> RuleGroup:
-    """What somebody on call must know of an environment, whichever models run in it."""
+    """Alerts for the on-call engineer about an environment, independent of its models."""
     vendors = {accelerator_of(pool.accelerator).vendor for pool in plan.environment.pools.values()}
     alerts = [*_nodes(plan), *_cache(plan), *_certificates()]
     if "nvidia" in vendors:
@@ -34,7 +34,7 @@ def platform_alerts(plan: Plan) -> RuleGroup:
 
 
 def node_accelerators(plan: Plan, pool: str) -> int:
-    """Accelerators of the smallest node that a model of the plan wants from the pool."""
+    """Accelerators of the smallest node that a model of the plan needs in the pool."""
     return min(
         (m.placement.cheapest.accelerator_count for m in plan.models if m.placement.pool_name == pool),
         default=1,

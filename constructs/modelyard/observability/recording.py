@@ -1,5 +1,5 @@
-"""Series of our own: the same names for every engine, so that alerts and dashboards need not know which one
-serves."""
+"""Recording rules with the same names for every engine, so that alerts and dashboards are independent of the
+engine."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ _QUANTILES = {"p50": 0.5, "p95": 0.95}
 
 
 def model_recordings(plan: ModelPlan, namespace: str) -> RuleGroup:
-    """What happens in one model. Every series has the labels `model` and `namespace`."""
+    """Recordings of one model. Every series has the labels `model` and `namespace`."""
     chosen = Selection.of(plan, namespace)
     signals = metrics_for(plan).signals
     series = [*_load(chosen, signals), *_latencies(chosen, signals), *_replicas(chosen, plan)]

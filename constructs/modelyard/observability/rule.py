@@ -1,4 +1,4 @@
-"""Rules as data, and as the PrometheusRule format writes them."""
+"""Rules as data, and in PrometheusRule format."""
 
 from __future__ import annotations
 
@@ -7,12 +7,12 @@ from dataclasses import dataclass, field
 from typing import Any, Literal
 
 Severity = Literal["critical", "warning", "info"]
-"""`critical` wakes somebody up, `warning` waits for the morning, `info` is for whoever pays."""
+"""`critical` pages on-call, `warning` waits until morning, `info` is for the cost owner."""
 
 
 @dataclass(frozen=True)
 class Recording:
-    """A series of our own. `by`: the labels that the expression keeps; `labels`: those that the rule adds."""
+    """A recording rule. `by`: labels that the expression keeps; `labels`: labels that the rule adds."""
 
     record: str
     expr: str
@@ -26,8 +26,7 @@ class Recording:
 
 @dataclass(frozen=True)
 class Alert:
-    """A condition that somebody must know of. Its page is `docs/runbooks/NAME.md`; `wait` is Prometheus'
-    `for`."""
+    """An alerting rule. Its runbook is `docs/runbooks/NAME.md`; `wait` is Prometheus' `for`."""
 
     name: str
     expr: str
@@ -52,7 +51,7 @@ class Alert:
 
 @dataclass(frozen=True)
 class RuleGroup:
-    """Rules that are evaluated one after another."""
+    """Rules that are evaluated in sequence."""
 
     name: str
     rules: tuple[Recording | Alert, ...]
@@ -67,5 +66,5 @@ class RuleGroup:
 
 
 def seconds(value: int) -> str:
-    """A duration as PromQL writes it."""
+    """A duration in PromQL syntax."""
     return f"{value // 60}m" if value % 60 == 0 else f"{value}s"

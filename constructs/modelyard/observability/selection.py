@@ -1,5 +1,5 @@
-"""Which series belong to a model: by our own label on its scrapes, by the names of its pods in everybody
-else's."""
+"""Selectors for a model's series: by our label on its own metrics, by pod name on those of other
+exporters."""
 
 from __future__ import annotations
 
@@ -16,8 +16,7 @@ class Selection:
     model: str
     namespace: str
     grouped: bool = False
-    """Whether a replica is a group of pods: leaders are in a StatefulSet then, as LeaderWorkerSet makes
-    it."""
+    """Whether a replica is a group of pods; the leaders are then in LeaderWorkerSet's StatefulSet."""
 
     @classmethod
     def of(cls, plan: ModelPlan, namespace: str) -> Selection:
@@ -25,30 +24,31 @@ class Selection:
 
     @property
     def wanted(self) -> str:
-        """How many replicas there should be."""
+        """The number of wanted replicas."""
         if self.grouped:
             return self.named("kube_statefulset_replicas", "statefulset")
         return self.named("kube_deployment_spec_replicas", "deployment")
 
     @property
     def created(self) -> str:
-        """When the model's workload was created, in seconds since 1970."""
+        """Creation time of the model's workload, in Unix seconds."""
         kind = "statefulset" if self.grouped else "deployment"
         return self.named(f"kube_{kind}_created", kind)
 
     def series(self, metric: str, *matchers: str) -> str:
-        """Series that the model's servers expose; `metric` may carry matchers of its own."""
+        """Series exposed by the model's servers; `metric` may have its own matchers."""
         return _select(metric, f'namespace="{self.namespace}"', f'model="{self.model}"', *matchers)
 
     def pods(self, metric: str, *matchers: str) -> str:
-        """Series of others about the model's pods. A Deployment's pods end in two words without a dash, a
-        group's in its number and the worker's, so that model `qwen` does not take those of `qwen-8b`."""
+        """Series of other exporters about the model's pods. Pod names end in two dash-free words for a
+        Deployment, and in the group and worker index for a group, so that `qwen` does not match pods of
+        `qwen-8b`."""
         ending = "[0-9]+(-[0-9]+)?" if self.grouped else "[a-z0-9]+-[a-z0-9]{5}"
         pods = f'pod=~"{self.model}-{ending}"'
         return _select(metric, f'namespace="{self.namespace}"', pods, *matchers)
 
     def named(self, metric: str, label: str, name: str | None = None, *matchers: str) -> str:
-        """Series of others about an object with the model's name, or `name`."""
+        """Series of other exporters about the object named like the model, or `name`."""
         return _select(metric, f'namespace="{self.namespace}"', f'{label}="{name or self.model}"', *matchers)
 
     @property
@@ -62,11 +62,11 @@ def _select(metric: str, *matchers: str) -> str:
 
 
 def metrics_for(plan: ModelPlan) -> Metrics:
-    """The page of the engine that serves the model."""
+    """The metrics of the engine that serves the model."""
     release = plan.serving.release
     return metrics_of(release.engine, release.version)
 
 
 def container_resource(resource: str) -> str:
-    """How kube-state-metrics writes a resource's name."""
+    """The resource name as kube-state-metrics writes it."""
     return "".join(letter if letter.isalnum() else "_" for letter in resource)

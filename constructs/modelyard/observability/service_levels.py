@@ -1,7 +1,7 @@
-"""Alerts on the rate at which a service level's error budget burns, over a long and a short window at once.
+"""Multi-window burn rate alerts on a service level's error budget.
 
-The long window says that it matters, the short one that it still goes on. Factors and windows are those of
-the Google SRE workbook, chapter 5: 2 % of a month's budget in an hour, 5 % in six hours, 10 % in three days.
+The long window shows that the burn matters, the short one that it continues. Factors and windows are from the
+Google SRE workbook, chapter 5: 2 % of a month's budget in an hour, 5 % in six hours, 10 % in three days.
 """
 
 from __future__ import annotations
@@ -29,24 +29,24 @@ _BURNS = (
     _Burn(1, "3d", "6h", "warning"),
 )
 _WINDOWS = tuple(dict.fromkeys(window for burn in _BURNS for window in (burn.short, burn.long)))
-_LATENCY_BUDGET = 0.05  # what the 95th percentile leaves
+_LATENCY_BUDGET = 0.05  # a p95 target allows 5 % slow requests
 
 
 @dataclass(frozen=True)
 class ServiceLevel:
-    """One stated level: the share of bad requests over a window, and how large it may be."""
+    """A stated service level: its bad requests as a share over a window, and the allowed share."""
 
     alert: str
     record: str
     budget: float
     text: str
     bad: str
-    """PromQL with WINDOW for the window."""
+    """PromQL with the placeholder WINDOW."""
 
 
 def service_levels(plan: ModelPlan, namespace: str) -> RuleGroup | None:
-    """Recordings and alerts of the levels that the model states; None when it states none that its engine can
-    show."""
+    """Recordings and alerts of the model's service levels; None if it states none that its engine's metrics
+    support."""
     levels = list(stated_levels(plan, namespace))
     if not levels:
         return None
@@ -78,7 +78,7 @@ def _alert(level: ServiceLevel, burn: _Burn, chosen: Selection) -> Alert:
 
 
 def stated_levels(plan: ModelPlan, namespace: str) -> Iterator[ServiceLevel]:
-    """The levels that the model file states and that the engine's metrics can show."""
+    """The service levels that the model file states and the engine's metrics support."""
     chosen, metrics, slo = Selection.of(plan, namespace), metrics_for(plan), plan.model.observability.slo
     signals = metrics.signals
     for name, target, histogram, text in (
@@ -106,9 +106,10 @@ def stated_levels(plan: ModelPlan, namespace: str) -> Iterator[ServiceLevel]:
 
 
 def slow_share(chosen: Selection, metrics: Metrics, histogram: str, target: float) -> str:
-    """The share of observations above `target`, interpolated within its bucket as histogram_quantile does it.
+    """The share of observations above `target`, interpolated within its bucket like histogram_quantile.
 
-    A target between two bounds would otherwise be judged by the next bound, 800 ms by a whole second.
+    Without interpolation, a target between two bounds would be rounded to the next bound: 800 ms to one
+    second.
     """
     bounds = [b for b in metrics.families[histogram].bounds if b != "+Inf"]
     above = next((b for b in bounds if float(b) >= target), None)

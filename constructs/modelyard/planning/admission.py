@@ -1,4 +1,4 @@
-"""What a pod asks of a node, what a node has for pods, and what one lacks for the other."""
+"""What a pod requests, what a node has allocatable, and what the node lacks."""
 
 from __future__ import annotations
 
@@ -13,19 +13,18 @@ from modelyard.spec.pool import Pool
 _NOTHING = Memory(0)
 
 EPHEMERAL = Memory.gib(20)
-"""What a server's pod asks of the node's disk: compile caches, temporary files and logs."""
+"""Ephemeral storage request of a server's pod: compile caches, temporary files and logs."""
 
 _LEAST_VOLUME_GIB = 100
 
 
 @dataclass(frozen=True)
 class PodRequest:
-    """What the server's pod asks of a node. `memory` includes `shm`, which is a memory-backed volume.
+    """Requests of the server's pod. `memory` includes `shm`, a memory-backed volume.
 
-    `memory_limit` lies above the request by the checkpoint's size: the page cache of files that are read
-    counts against the limit, and would be thrown out before it is used. A replica is one pod on one node,
-    whose accelerators talk over NVLink, PCIe or NeuronLink: it asks for no EFA interface and no huge pages,
-    which only several pods that work together would need.
+    `memory_limit` exceeds the request by the checkpoint's size: the page cache of the files read counts
+    against the limit and would be evicted before it is used. A replica on one node talks over NVLink, PCIe or
+    NeuronLink and requests no EFA interfaces and no huge pages; only replicas of several pods need them.
     """
 
     accelerators: int
@@ -39,7 +38,7 @@ class PodRequest:
 
     @property
     def amounts(self) -> tuple[int, ...]:
-        """What the scheduler adds up on a node, in the order of `Room.amounts`. Huge pages are taken off its
+        """The amounts that the scheduler sums per node, in the order of `Room.amounts`. Huge pages count as
         memory."""
         memory = self.memory.in_bytes + self.hugepages.in_bytes
         return self.accelerators, self.cpu_milli, memory, self.ephemeral.in_bytes, self.efa_interfaces
@@ -47,8 +46,8 @@ class PodRequest:
 
 @dataclass(frozen=True)
 class Room:
-    """What a node has for models' pods: Karpenter's allocatable amounts without the platform's DaemonSets,
-    and the disk without system, reserve and one engine image."""
+    """Room for model pods on a node: Karpenter's allocatable minus the platform's DaemonSets, and the disk
+    minus system, reserve and one engine image."""
 
     accelerators: int
     cpu_milli: int
@@ -64,11 +63,11 @@ class Room:
 
 @dataclass(frozen=True)
 class PoolTerms:
-    """What of a pool decides which nodes it can have, for look-ups: `limit` in accelerators, the volume in
-    GiB.
+    """The pool settings that decide which nodes it can launch, as a cache key. `limit`: accelerators;
+    `root_volume_gib`: GiB.
 
-    `priced` are the types whose price on demand the pool states: Karpenter is told, and can launch them.
-    `prices` are those of the region.
+    `priced`: types whose on-demand price the pool states; Karpenter gets it and can launch them. `prices`:
+    the region's prices.
     """
 
     accelerator: str
@@ -94,21 +93,21 @@ class PoolTerms:
 
 @dataclass(frozen=True)
 class Shortage:
-    """One thing that a type lacks. `weight` is between 1 and 2 by the share of the need that is missing, and
-    `IMPOSSIBLE` where no smaller request helps."""
+    """One resource that an instance type lacks. `weight` is between 1 and 2, by the missing share of the
+    request; `IMPOSSIBLE` where no smaller request helps."""
 
     reason: str
     weight: float
 
 
 IMPOSSIBLE = 10.0
-"""More than all shortages of amounts together: a type that is only too small is nearer than one not to be
-had."""
+"""More than the sum of all other shortages: a type that is only too small ranks nearer than one that cannot
+be launched."""
 
 
 def room_on(instance: InstanceType, volume: Memory) -> Room | None:
-    """What a node of the type has for pods, with `volume` for images and pods; None where Karpenter states
-    nothing."""
+    """Room for model pods on a node of this type whose `volume` holds images and pods; None where Karpenter
+    publishes no allocatable resources."""
     if instance.allocatable_cpu_milli is None or instance.allocatable_memory is None:
         return None
     facts = platform_facts()
@@ -122,22 +121,20 @@ def room_on(instance: InstanceType, volume: Memory) -> Room | None:
 
 
 def candidates(accelerator: str, names: tuple[str, ...]) -> tuple[InstanceType, ...]:
-    """The instance types of a pool: those it names, or all with its accelerator."""
+    """A pool's instance types: the listed ones, or all types with its accelerator."""
     if not names:
         return types_with(accelerator)
     return tuple(instance_types()[name] for name in names if name in instance_types())
 
 
 def uses_local_disks(types: Iterable[InstanceType]) -> bool:
-    """Whether nodes of a pool with `types` put pods and images on their NVMe disks: only where all of them
-    have some."""
+    """Whether a pool with `types` keeps pods and images on NVMe: only if every type has local disks."""
     return all(instance.local_nvme_gb for instance in types)
 
 
 def root_volume_gib(pool: Pool) -> int:
-    """Size of the root volume: what the pool says, or room for two engine images, as an update pulls the next
-    beside the last, and for a pod on each accelerator. Local disks hold images and pods where there are
-    some."""
+    """Root volume size: the pool's setting, or room for two engine images (an update pulls the new one beside
+    the old) and one pod per accelerator. If the nodes have local disks, those hold images and pods."""
     if pool.root_volume_gib:
         return pool.root_volume_gib
     types = candidates(pool.accelerator, pool.instance_types)
@@ -147,15 +144,15 @@ def root_volume_gib(pool: Pool) -> int:
 
 
 def default_volume_gib(pods: int) -> int:
-    """Root volume in GiB, in tens, of a node for so many model servers."""
+    """Default root volume in GiB for a node with this many model servers, rounded up to tens."""
     facts = platform_facts()
     held = facts.system_disk + facts.image_disk * 2 + EPHEMERAL * pods
     return max(_LEAST_VOLUME_GIB, math.ceil(held.in_gib / facts.usable_disk_share / 10) * 10)
 
 
 def priced_by(pool: Pool, environment: Environment, prices: Prices) -> tuple[str, ...]:
-    """Types without a public price that the pool states one for, in a NodeOverlay, which Auto Mode does not
-    know."""
+    """Types without a public price for which the pool states one, in a NodeOverlay; Auto Mode does not
+    support NodeOverlays."""
     if environment.cluster.auto_mode:
         return ()
     return tuple(
@@ -168,15 +165,15 @@ def priced_by(pool: Pool, environment: Environment, prices: Prices) -> tuple[str
 
 
 def unpriced(instance: InstanceType, prices: Prices) -> bool:
-    """Whether AWS publishes no price on demand, and Karpenter therefore launches none."""
+    """Whether AWS publishes no on-demand price, so Karpenter does not launch the type on demand."""
     return prices.of(instance).source == "none-published"
 
 
 def capacity_types(instance: InstanceType, terms: PoolTerms) -> tuple[str, ...]:
-    """The pool's capacity types by which Karpenter can launch the type.
+    """The pool's capacity types with which Karpenter can launch the instance type.
 
-    It launches nothing on demand that AWS publishes no price for, unless the pool states one. Spot prices are
-    read at run time; reservations name what they hold.
+    Karpenter does not launch a type on demand without a public price, unless the pool states one. Spot prices
+    are read at run time; reservations name their instance type.
     """
     sold = instance.usage_classes
     possible = {
@@ -189,7 +186,7 @@ def capacity_types(instance: InstanceType, terms: PoolTerms) -> tuple[str, ...]:
 
 
 def obstacles(instance: InstanceType, terms: PoolTerms) -> Iterator[str]:
-    """Why Karpenter cannot launch the type in the pool at all."""
+    """Reasons why Karpenter can never launch the type in this pool."""
     if instance.unsupported:
         yield instance.unsupported
     elif instance.accelerator.name != terms.accelerator:
@@ -204,22 +201,21 @@ def obstacles(instance: InstanceType, terms: PoolTerms) -> Iterator[str]:
         else:
             yield f"is not sold as {' or '.join(terms.capacity)}"
     if instance.accelerator_count > terms.limit:
-        # A limit counts whole nodes, whatever part of them is used (Karpenter, filterByRemainingResources).
+        # A limit counts whole nodes, even partly used ones (Karpenter, filterByRemainingResources).
         yield f"has {instance.accelerator_count} accelerators, which the pool's limit of {terms.limit} never allows"
 
 
 def shortages(
     instance: InstanceType, amounts: tuple[int, ...], terms: PoolTerms, volume: Memory
 ) -> list[Shortage]:
-    """Everything that keeps a pod that asks for `amounts` from a node of the type; empty where it is
-    admitted."""
+    """Every reason why a pod requesting `amounts` does not fit a node of this type; empty if it fits."""
     found = [Shortage(reason, IMPOSSIBLE) for reason in obstacles(instance, terms)]
     room = room_on(instance, volume)
     if room is None or instance.accelerator.name != terms.accelerator:
         return found
     accelerators, cpu, memory, disk, efa = amounts
     if instance.accelerator.vendor == "aws" and 1 < accelerators < instance.accelerator_count:
-        # The device plugin hands out any free devices; neighbours need the Neuron scheduler extension.
+        # The device plugin hands out any free devices; adjacent ones need the Neuron scheduler extension.
         found.append(
             Shortage(
                 f"hands out 1 or all {instance.accelerator_count} of its devices, not {accelerators}",

@@ -1,4 +1,4 @@
-"""Where a model goes: the accelerator and the pool that it names, or the cheapest that fits for `auto`."""
+"""Where a model runs: its stated accelerator and pool, or for `auto` the cheapest that fits."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ _USUAL_VCPU = 8
 
 @dataclass(frozen=True)
 class Choice:
-    """A way to serve a model together with a place for it."""
+    """Serving settings of a model and its placement."""
 
     serving: Serving
     pod: PodRequest
@@ -29,7 +29,7 @@ class Choice:
 
     @property
     def kind(self) -> PodKind:
-        """Its pods as the scheduler sees them."""
+        """The pods as the scheduler sees them."""
         return pod_kind(self.pod, self.placement, self.serving.nodes)
 
 
@@ -129,7 +129,7 @@ def _price(placement: Placement, prices: Prices) -> float:
 
 
 def _cheapest(model: Model, environment: Environment, prices: Prices) -> Choice | list[Finding]:
-    """Every pool's accelerator in every count that is sold, by what all replicas cost at the floor."""
+    """The pool's accelerator and count with the lowest cost of all replicas at the floor."""
     if isinstance(arch := known_architecture(model), Finding):
         return [arch]
     priced: list[tuple[float, int, int, Choice]] = []
@@ -160,7 +160,8 @@ def _cheapest(model: Model, environment: Environment, prices: Prices) -> Choice 
 
 
 def choice_cost(choice: Choice, model: Model, environment: Environment, prices: Prices) -> Cost:
-    """What `choice` costs, with replicas spread over the pool's zones unless the model waives that."""
+    """The cost of `choice`; replicas spread over the pool's zones unless the model is `availability:
+    single`."""
     zones = 1 if model.availability == "single" else len(environment.pool_zones(choice.placement.pool))
     return plan_cost(
         choice.placement,

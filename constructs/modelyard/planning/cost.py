@@ -1,4 +1,4 @@
-"""What a model costs an hour: at least and at most, by capacity type, and what of it nobody uses."""
+"""Hourly cost of a model: floor and ceiling, by capacity type, and the unused part."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from modelyard.spec.pool import CapacityType, Pool
 
 @dataclass(frozen=True)
 class NodePrice:
-    """US dollars an hour of one node under one capacity type; None where nobody publishes or states it."""
+    """US dollars per hour of one node of one capacity type; None if neither published nor stated."""
 
     least: float | None
     most: float | None
@@ -24,11 +24,10 @@ class NodePrice:
 
 @dataclass(frozen=True)
 class CapacityCost:
-    """US dollars an hour if every node is of one capacity type. `basis` says whose prices these are.
+    """US dollars per hour if every node has this capacity type. `basis`: the source of the prices.
 
-    The floor of spot is None unless the environment file states a price or AWS was asked for one: the market
-    sets it. Nodes in a reservation cost nothing more than the reservation, which is billed whether they run
-    or not: `committed`.
+    The spot floor is None unless the environment file states a price or AWS was queried: the market sets it.
+    Nodes in a reservation add no cost to the reservation, which is billed whether used or not: `committed`.
     """
 
     capacity: CapacityType
@@ -43,13 +42,13 @@ class CapacityCost:
 
 @dataclass(frozen=True)
 class Cost:
-    """US dollars an hour; None where AWS publishes no price and the environment file states none.
+    """US dollars per hour; None if AWS publishes no price and the environment file states none.
 
-    `floor` and `ceiling` are the lowest and highest over the capacity types that the pool allows,
-    `by_capacity`. Where a lower price is possible but unknown (spot), `floor` takes the highest that it can
-    be and `floor_at_most` says so. `idle_accelerators` are paid for at the floor and used by no replica of
-    this model; `stranded` is what they cost. `node_price` is that of one node at the floor, `usd_per_replica`
-    a replica's share of its nodes, idle ones included.
+    `floor` and `ceiling`: lowest and highest over the pool's capacity types, `by_capacity`. Where a lower
+    price is possible but unknown (spot), `floor` is its upper bound and `floor_at_most` is set.
+    `idle_accelerators`: paid for at the floor, used by no replica of this model; `stranded`: their cost.
+    `node_price`: one node at the floor. `usd_per_replica`: a replica's share of its nodes, idle accelerators
+    included.
     """
 
     nodes_floor: int
@@ -67,8 +66,8 @@ class Cost:
 
 @dataclass(frozen=True)
 class PoolCost:
-    """The nodes of one instance type in a pool when its models share them as densely as they can, at their
-    fewest replicas. US dollars an hour; `stranded` is the price of the accelerators that no model uses."""
+    """The nodes of one instance type in a pool, with its models at minimum replicas packed as densely as
+    possible. US dollars per hour; `stranded` is the cost of the accelerators that no model uses."""
 
     pool: str
     instance_type: str
@@ -86,7 +85,7 @@ class PoolCost:
 
 @dataclass(frozen=True)
 class Lodger:
-    """One model's fewest replicas, with the accelerators of each, on the nodes of `placement`."""
+    """One model at minimum replicas on the nodes of `placement`. `accelerators`: per replica."""
 
     placement: Placement
     replicas: int
@@ -95,13 +94,13 @@ class Lodger:
 
 
 def nodes_for(replicas: int, *, accelerators: int, per_node: int, zones: int) -> int:
-    """Nodes for `replicas`, packed as densely as spreading them over `zones` allows."""
+    """Nodes for `replicas`, packed as densely as the spread over `zones` allows."""
     packed = -(-replicas // max(1, per_node // accelerators)) * -(-accelerators // per_node)
     return max(packed, min(replicas, zones))
 
 
 def node_price(instance: InstanceType, pool: Pool, capacity: CapacityType, prices: Prices) -> NodePrice:
-    """The price of one node: what the environment file states, else what AWS publishes."""
+    """The price of one node: stated in the environment file, or else published by AWS."""
     if (stated := pool.prices.get(instance.name, {}).get(capacity)) is not None:
         return NodePrice(stated, stated, "stated in the environment file")
     listed = prices.of(instance).usd_per_hour
@@ -111,7 +110,7 @@ def node_price(instance: InstanceType, pool: Pool, capacity: CapacityType, price
             return NodePrice(
                 spot, listed, f"spot price of {prices.day}; the market sets it, never above on demand"
             )
-        # Without a maximum price, which Karpenter never sets, EC2 caps spot at the on-demand price.
+        # Karpenter sets no maximum spot price, so EC2 caps spot at the on-demand price.
         return NodePrice(None, listed, "set by the market, never above on demand")
     if capacity == "on-demand":
         return NodePrice(listed, listed, "list price" if listed is not None else "no public price")
@@ -123,7 +122,8 @@ def node_price(instance: InstanceType, pool: Pool, capacity: CapacityType, price
 def plan_cost(
     placement: Placement, replicas: Replicas, *, accelerators: int, zones: int, prices: Prices
 ) -> Cost:
-    """Floor: fewest replicas on the cheapest admitting type. Ceiling: most replicas on the dearest."""
+    """Floor: minimum replicas on the cheapest fitting type. Ceiling: maximum replicas on the most
+    expensive."""
     per_node = placement.cheapest.accelerator_count
     low = nodes_for(replicas.min, accelerators=accelerators, per_node=per_node, zones=zones)
     high = nodes_for(replicas.max, accelerators=accelerators, per_node=per_node, zones=zones)
@@ -161,7 +161,7 @@ def plan_cost(
 def _capacity_cost(capacity: CapacityType, prices: list[NodePrice], low: int, high: int) -> CapacityCost:
     least = [node.least for node in prices if node.least is not None]
     most = [node.most for node in prices if node.most is not None]
-    # On demand, Karpenter launches nothing that has no price: what is known is all there is.
+    # Karpenter launches no type on demand without a price, so the known prices are all that count.
     floor_known = least and (len(least) == len(prices) or capacity == "on-demand")
     return CapacityCost(
         capacity=capacity,
@@ -176,7 +176,7 @@ def _unknown_below(capacity: CapacityType, prices: list[NodePrice]) -> bool:
 
 
 def sum_of_costs(costs: Iterable[Cost]) -> tuple[CapacityCost, ...]:
-    """By capacity type, over those models whose pools allow it; unknown where one of them is."""
+    """Sums by capacity type over the models whose pools allow it; None if one of the costs is unknown."""
     found: dict[CapacityType, list[CapacityCost]] = defaultdict(list)
     for cost in costs:
         for offer in cost.by_capacity:
@@ -198,7 +198,7 @@ def _sum(amounts: list[float | None]) -> float | None:
 
 
 def pool_costs(lodgers: Iterable[Lodger]) -> tuple[PoolCost, ...]:
-    """What the pools cost at the floor when models share nodes of the same type."""
+    """Cost of the pools at the floor when models share nodes of the same type."""
     groups: dict[tuple[str, str], list[Lodger]] = defaultdict(list)
     for lodger in lodgers:
         groups[lodger.placement.pool_name, lodger.placement.cheapest.name].append(lodger)
@@ -232,8 +232,8 @@ def _on_nodes(accelerators: int, per_node: int) -> list[int]:
 
 
 def packed_nodes(accelerators: Iterable[int], per_node: int) -> int:
-    """Nodes for replicas of `accelerators` each, the largest first, each onto the first node with room."""
-    with_room: dict[int, list[int]] = defaultdict(list)  # accelerators left, to a heap of the nodes by number
+    """Nodes for replicas of the given sizes, first-fit decreasing."""
+    with_room: dict[int, list[int]] = defaultdict(list)  # free accelerators -> heap of node numbers
     nodes = 0
     for wanted in sorted(accelerators, reverse=True):
         fitting = ((heap[0], room) for room, heap in with_room.items() if heap and room >= wanted)

@@ -1,4 +1,4 @@
-"""From problems found to findings shown: with a place, accepted or open, a warning or an error."""
+"""Findings with file position, severity and acknowledgement."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ def located(finding: Finding, catalogue: Catalogue, source: YamlSource | None) -
 def judge(
     findings: Iterable[Finding], environment: Environment
 ) -> tuple[tuple[Finding, ...], tuple[Acknowledged, ...]]:
-    """Accepted warnings apart; the rest errors where the environment is strict."""
+    """Open findings and acknowledged warnings; in a strict environment every open finding is an error."""
     opened, accepted = [], []
     for finding in sorted(findings, key=lambda f: f.sort_key):
         reason = next(

@@ -1,4 +1,4 @@
-"""Who may run in a pool at the same time, and what places for all of them take."""
+"""Which models can run in a pool at the same time, and the limit that all of them need."""
 
 from __future__ import annotations
 
@@ -13,15 +13,15 @@ from modelyard.planning.packing import PodKind, limit_for_all, limit_for_surge
 
 @dataclass(frozen=True)
 class Tenant:
-    """A model in a pool, with all replicas that it may have."""
+    """A model in a pool at maximum replicas."""
 
     model: str
     kind: PodKind
     replicas: int
 
     def __str__(self) -> str:
-        """`qwen 4`, or `llama 2 × 4 on nodes of 8` where a pod takes part of a node or more than one
-        accelerator."""
+        """`qwen 4`, or `llama 2 × 4 on nodes of 8` if a pod takes more than one accelerator or part of a
+        node."""
         if self.kind.pods > 1:
             return f"{self.model} {self.replicas} × {self.kind.pods} nodes of {self.kind.node}"
         if self.kind.node == 1:
@@ -32,8 +32,8 @@ class Tenant:
 
 @dataclass(frozen=True)
 class Occupancy:
-    """Who may run in one pool at the same time. `limit` is what places for all of them take, in accelerators;
-    `surge_limits` what one more pod of a kind takes."""
+    """The models that can run in one pool at the same time. `limit`: accelerators that all of them need;
+    `surge_limits`: accelerators needed with one more pod of a kind."""
 
     tenants: tuple[Tenant, ...]
     limit: int
@@ -41,7 +41,7 @@ class Occupancy:
 
 
 def occupancy(tenants: Iterable[Tenant]) -> Occupancy:
-    """The places that `tenants` of one pool need together."""
+    """The occupancy of one pool with these `tenants`."""
     those = tuple(sorted(tenants, key=lambda tenant: tenant.model))
     population: Counter[PodKind] = Counter()
     for tenant in those:
@@ -51,7 +51,7 @@ def occupancy(tenants: Iterable[Tenant]) -> Occupancy:
 
 
 def occupancies(choices: Mapping[str, Choice], replicas: Mapping[str, int]) -> dict[str, Occupancy]:
-    """Every used pool's occupancy; `replicas` is the most that each model may have."""
+    """The occupancy of every used pool; `replicas`: each model's maximum."""
     tenants: dict[str, list[Tenant]] = {}
     for name, choice in choices.items():
         tenant = Tenant(name, choice.kind, replicas[name])

@@ -1,10 +1,9 @@
-"""How high a pool's limit must be so that every pod finds a place, however the scheduler has packed the
-others.
+"""The limit a pool needs so that every pod can be scheduled, however the other pods are packed.
 
-Karpenter counts whole nodes against a limit, launches none that would exceed it, and moves no running model
-to make room. Pods that share nodes therefore fragment them: two halves on two nodes of eight leave eight
-accelerators free and no place for a pod of eight. What is computed here holds for every arrangement that can
-arise, so no order of starts, stops and rollouts leaves a pod waiting for ever.
+Karpenter counts whole nodes against a limit, launches none beyond it, and moves no running model to make
+room. Pods that share nodes therefore fragment them: two pods of four on two nodes of eight leave eight
+accelerators free but no room for a pod of eight. These limits hold for every possible arrangement, so no
+order of starts, stops and rollouts leaves a pod Pending forever.
 """
 
 from __future__ import annotations
@@ -19,10 +18,10 @@ from modelyard.planning.placement import Placement
 
 @dataclass(frozen=True)
 class PodKind:
-    """Pods that the scheduler cannot tell apart: the same nodes admit them and they ask for the same.
+    """Pods that are equal to the scheduler: the same instance types fit them and their requests are equal.
 
-    `node` is the number of accelerators of every admitting type, `asks` and `offers` are the amounts of a pod
-    and of the smallest of these types.
+    `node`: accelerators of every fitting type. `asks` and `offers`: the pod's requests and the smallest
+    fitting type's allocatable amounts.
     """
 
     instance_types: frozenset[str]
@@ -30,7 +29,7 @@ class PodKind:
     asks: tuple[int, ...]
     offers: tuple[int, ...]
     pods: int = 1
-    """Pods of one replica, which start together or not at all."""
+    """Pods per replica, which start together or not at all."""
 
     @property
     def size(self) -> int:
@@ -38,21 +37,21 @@ class PodKind:
         return self.asks[0]
 
     def share(self, other: PodKind) -> int:
-        """What a pod of `other` takes of this kind's nodes, in accelerators: of the scarcest resource,
+        """The accelerators of this kind's nodes that a pod of `other` blocks: by its scarcest resource,
         rounded up."""
         pairs = zip(other.asks, self.offers, strict=True)
         return max(-(-self.node * asked // max(1, offered)) for asked, offered in pairs if asked)
 
 
 Population = Mapping[PodKind, int]
-"""Pods of each kind in one pool, when every model runs all its replicas."""
+"""Pods of each kind in one pool with every model at maximum replicas."""
 
 
 def pod_kind(request: PodRequest, placement: Placement, pods: int = 1) -> PodKind:
     """The kind of a model's pods.
 
     Raises:
-        ValueError: no type admits them.
+        ValueError: no instance type fits the pod.
     """
     if placement.room is None:
         raise ValueError(f"pool {placement.pool_name} admits no such pod")
@@ -66,28 +65,26 @@ def pod_kind(request: PodRequest, placement: Placement, pods: int = 1) -> PodKin
 
 
 def limit_for_all(population: Population) -> int:
-    """Accelerators that the pool's limit must allow so that every pod of `population` finds a place."""
+    """The pool limit, in accelerators, at which every pod of `population` can be scheduled."""
     return max((_limit_for(kind, population, pods - 1) for kind, pods in population.items()), default=0)
 
 
 def limit_for_surge(kind: PodKind, population: Population) -> int:
-    """Accelerators that the limit must allow so that one more pod of `kind` finds a place beside
-    `population`.
+    """The pool limit, in accelerators, at which one more pod of `kind` can be scheduled beside `population`.
 
-    One surge is counted, not one for each model: models that roll out at the same time wait for each other.
-    Whichever new pod runs becomes ready, an old one goes, and the rollout ends; with no new pod running, each
-    of them fits.
+    Only one surge counts, not one per model: concurrent rollouts wait for each other. Once a new pod is
+    ready, its old pod is deleted and that rollout ends; while no new pod runs, each of them fits.
     """
     grown = {**population, kind: population.get(kind, 0) + kind.pods - 1}
     return max(limit_for_all(population), _limit_for(kind, grown, grown[kind]))
 
 
 def _limit_for(kind: PodKind, population: Population, twins: int) -> int:
-    """The limit at which a pod of `kind` finds a place beside `twins` of its own and all others.
+    """The limit at which a pod of `kind` can be scheduled beside `twins` of its own kind and all others.
 
-    It waits when every node that could admit it is too full and the limit allows no further one. Others hold
-    at most one node each; those whose nodes admit this kind too can fill no more of them than their shares
-    add up to.
+    The pod is Pending when every node that fits its kind is too full and the limit allows no further node. A
+    pod of another kind occupies at most one node; pods of kinds limited to the same nodes can fill only as
+    many nodes as the sum of their shares.
     """
     held = grain = 0
     shares = []
@@ -101,7 +98,7 @@ def _limit_for(kind: PodKind, population: Population, twins: int) -> int:
             shares.append((share, count))
         else:
             held += count * other.node
-    full = kind.node - kind.share(kind) + 1  # a node with so much in use has no place left
+    full = kind.node - kind.share(kind) + 1  # a node with this much in use has no room left
     if grain:
         full = -(-full // grain) * grain
     filling = sum(min(share, full) * count for share, count in shares)

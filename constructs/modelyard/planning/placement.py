@@ -1,4 +1,4 @@
-"""Which instance types of a pool admit a pod, and why the others do not."""
+"""Which of a pool's instance types fit a pod, and why the others do not."""
 
 from __future__ import annotations
 
@@ -29,8 +29,8 @@ from modelyard.spec.pool import Pool
 
 @dataclass(frozen=True)
 class Rejection:
-    """An instance type that does not admit the pod. `distance` grows with the number and size of what it
-    lacks."""
+    """An instance type that does not fit the pod. `distance` grows with the number and size of its
+    shortages."""
 
     instance_type: str
     reason: str
@@ -39,10 +39,10 @@ class Rejection:
 
 @dataclass(frozen=True)
 class Placement:
-    """The pool for a model and its admitting instance types, cheapest first, priceless ones last.
+    """The pool of a model and its fitting instance types, cheapest first, types without a price last.
 
-    `instance_types` all have the same number of accelerators, the smallest that suffices, so that one replica
-    never buys an eight-GPU node because a one-GPU node was not to be had.
+    `instance_types` all have the same, smallest sufficient number of accelerators, so that one replica never
+    gets an eight-GPU node because no one-GPU node is available.
     """
 
     pool_name: str
@@ -50,14 +50,14 @@ class Placement:
     instance_types: tuple[InstanceType, ...]
     rejections: tuple[Rejection, ...]
     room: Room | None
-    """What every admitting type has at least; None where none admits."""
+    """The least room of all fitting types; None if none fits."""
 
     @property
     def cheapest(self) -> InstanceType:
         return self.instance_types[0]
 
 
-_KUBELET_CPU_MILLI = 110  # what Karpenter takes off the first cores of a node
+_KUBELET_CPU_MILLI = 110  # CPU that Karpenter reserves for the kubelet on a node's first cores
 
 
 def pod_request(serving: Serving) -> PodRequest:
@@ -93,8 +93,8 @@ def pod_request(serving: Serving) -> PodRequest:
 
 
 def _efa_of_a_node(serving: Serving, workers: int) -> int:
-    """All EFA interfaces of the smallest type that fits, but one at the least: a pool without any must not
-    admit the pod."""
+    """All EFA interfaces of a node of the smallest fitting type, but at least one: pools without EFA must not
+    fit the pod."""
     counts = [
         t.efa_interfaces for t in types_with(serving.accelerator.name) if t.accelerator_count == workers
     ]
@@ -126,15 +126,15 @@ def place(request: PodRequest, pool_name: str, environment: Environment, prices:
 def _match(
     amounts: tuple[int, ...], terms: PoolTerms
 ) -> tuple[tuple[InstanceType, ...], tuple[Rejection, ...], Room | None]:
-    """Admitting types, rejected ones, and the room of the former. Models ask for few different amounts:
-    remembered."""
+    """Fitting types, rejected types, and the least room of the fitting ones. Cached: models have few distinct
+    requests."""
     admitted: list[InstanceType] = []
     rejections: list[Rejection] = []
     types = candidates(terms.accelerator, terms.instance_types)
     on_nvme = uses_local_disks(types)
     rooms: dict[str, Room | None] = {}
     for instance in types:
-        # NVMe disks, or the root volume, hold images and pods.
+        # Images and pods are on the NVMe disks, or else on the root volume.
         volume = Memory.bytes(instance.local_nvme_gb * 1e9) if on_nvme else Memory.gib(terms.root_volume_gib)
         if lacks := shortages(instance, amounts, terms, volume):
             reason = "; ".join(shortage.reason for shortage in lacks)
@@ -156,7 +156,7 @@ def _match(
 
 
 def nearest_miss(placements: Iterable[Placement]) -> Rejection | None:
-    """Of all types that admit nothing, the one that lacks the least; the first of equals."""
+    """The rejected type with the smallest distance; the first among equals."""
     misses = (rejection for placement in placements for rejection in placement.rejections)
     return min(misses, key=lambda rejection: rejection.distance, default=None)
 

@@ -1,5 +1,5 @@
-"""The plan of an environment: every model's settings, place, rollout, start-up and cost, and every problem
-found."""
+"""The plan of an environment: each model's settings, placement, rollout, start-up and cost, and all
+findings."""
 
 from __future__ import annotations
 
@@ -35,11 +35,11 @@ def plan(
 ) -> Plan:
     """Plan every model of `catalogue`.
 
-    `findings` of the loading are judged with the plan's own; `source` is the environment's file, for
-    positions. `prices` are those of the environment's region; default: the shipped ones.
+    `findings`: from loading, judged together with the plan's own. `source`: the environment file, for
+    positions. `prices`: of the environment's region; default: the shipped price list.
 
     Raises:
-        ValueError: the prices are those of another region.
+        ValueError: `prices` are for another region.
     """
     known = prices or Prices(environment.region)
     if known.region != environment.region:

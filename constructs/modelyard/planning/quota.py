@@ -1,4 +1,4 @@
-"""The vCPU quotas that an environment needs of its account."""
+"""The vCPU quotas that an environment needs in its account."""
 
 from __future__ import annotations
 
@@ -13,10 +13,10 @@ from modelyard.planning.placement import Placement
 
 @dataclass(frozen=True)
 class QuotaNeed:
-    """vCPU that the models can ask for at once, on the cheapest types, under one Service Quotas code.
+    """vCPU that the models can request at once, on the cheapest types, under one Service Quotas code.
 
-    `reserved_vcpu` is the part of it for nodes in reservations. `available` is None when the environment file
-    does not state the account's quota.
+    `reserved_vcpu`: the part for nodes in reservations. `available`: None if the environment file does not
+    state the account's quota.
     """
 
     code: str
@@ -31,7 +31,7 @@ class QuotaNeed:
 
 
 def quota_needs(demands: Iterable[tuple[Placement, int]], available: dict[str, int]) -> tuple[QuotaNeed, ...]:
-    """Sum (placement, nodes at most) by quota; a pool that allows spot and on-demand counts against both."""
+    """Sum (placement, maximum nodes) by quota; a pool with spot and on-demand counts against both."""
     needed: dict[tuple[str, str], int] = defaultdict(int)
     reserved: dict[tuple[str, str], int] = defaultdict(int)
     for placement, nodes in demands:
@@ -47,11 +47,11 @@ def quota_needs(demands: Iterable[tuple[Placement, int]], available: dict[str, i
 
 
 def _quotas(placement: Placement, available: dict[str, int]) -> Iterator[tuple[str, str]]:
-    """Code and name of every quota that a node of `placement` may count against.
+    """Code and name of every quota that nodes of `placement` can count against.
 
     An On-Demand Capacity Reservation counts as on-demand, used or not (EC2 User Guide, On-Demand Instance
-    quotas). A Capacity Block has a quota of its own; both are called cr-…, so an account is taken to use
-    blocks where its environment file states the quota of blocks.
+    quotas). A Capacity Block has its own quota. Both have IDs cr-…, so reservations are taken for Capacity
+    Blocks if the environment file states that quota.
     """
     capacity, cheapest = placement.pool.capacity, placement.cheapest
     block = yaml_table("capacity_blocks.yaml")["quotas"].get(cheapest.family)

@@ -1,4 +1,4 @@
-"""What a plan consists of."""
+"""The records of a plan."""
 
 from __future__ import annotations
 
@@ -25,8 +25,7 @@ from modelyard.spec.model import Model
 
 @dataclass(frozen=True)
 class ModelPlan:
-    """All that is decided for one model in one environment. `model` has the environment's overrides
-    applied."""
+    """All decisions for one model in one environment. `model` has the environment's overrides applied."""
 
     model: Model
     serving: Serving
@@ -42,20 +41,20 @@ class ModelPlan:
 
     @property
     def name(self) -> str:
-        """The model's name; `NAME-prefill` for the replicas that only read prompts."""
+        """The model's name; `NAME-prefill` for prefill replicas."""
         return f"{self.model.name}-prefill" if self.role == "prefill" else self.model.name
 
     @property
     def served_names(self) -> tuple[str, ...]:
-        """Names under which clients ask for the model, the first one first."""
+        """Served model names, the primary one first."""
         weights = self.model.model
-        if "servedNames" not in self.serving.release.supports:  # one name is all that the engine lists
+        if "servedNames" not in self.serving.release.supports:  # the engine lists one name only
             return weights.served_names or (self.model.name,)
         return weights.served_names or tuple(dict.fromkeys((self.model.name, weights.repository)))
 
     @property
     def interface(self) -> Release:
-        """The release whose paths and metrics the servers have."""
+        """The release that defines the servers' paths and metrics."""
         return self.runner.stand_in or self.serving.release
 
     @property
@@ -70,13 +69,13 @@ class ModelPlan:
 
     @property
     def traced(self) -> bool:
-        """Whether the server sends traces: asked for, and possible with its image."""
+        """Whether the server sends traces: enabled, and supported by its image."""
         return self.model.observability.tracing and self.serving.release.tracing
 
     @property
     def throughput(self) -> Throughput:
-        """Tokens a second of one replica: the bound of its hardware. Vectors or scores count as one token of
-        output."""
+        """Roofline throughput of one replica in tokens per second. An embedding or a score counts as one
+        output token."""
         return roofline(self.serving)
 
 
@@ -90,8 +89,7 @@ class Acknowledged:
 
 @dataclass(frozen=True)
 class Plan:
-    """The plan of one environment, with the prices that it was made with; deployable when no finding is an
-    error."""
+    """The plan of one environment and its prices; deployable if no finding is an error."""
 
     environment: Environment
     prices: Prices
@@ -102,7 +100,7 @@ class Plan:
     runner: Runner = OURS
 
     def run_by(self, runner: Runner) -> Plan:
-        """The same plan with `runner` for what starts the servers."""
+        """A copy of the plan whose servers `runner` starts."""
         return replace(self, runner=runner, models=tuple(replace(m, runner=runner) for m in self.models))
 
     @property
@@ -111,41 +109,41 @@ class Plan:
 
     @property
     def pools(self) -> tuple[PoolCost, ...]:
-        """What the pools cost when models share nodes: less than the models one by one, where they leave
-        halves."""
+        """Cost of the pools with nodes shared between models; less than the sum over models that leave nodes
+        half empty."""
         return pool_costs(
             Lodger(m.placement, m.model.replicas.min, m.serving.count, m.cost) for m in self.models
         )
 
     @property
     def floor(self) -> float:
-        """US dollars an hour at the least, over the pools whose price is known."""
+        """Lowest cost in US dollars per hour, over the pools with a known price."""
         return sum(pool.floor or 0 for pool in self.pools)
 
     @property
     def floor_at_most(self) -> bool:
-        """Whether the floor may be lower, because spot or a reservation has no stated price."""
+        """Whether the floor may be lower because spot or a reservation has no stated price."""
         return any(model.cost.floor_at_most for model in self.models)
 
     @property
     def ceiling(self) -> float:
-        """US dollars an hour at the most, over the models whose price is known: each on nodes of its own."""
+        """Highest cost in US dollars per hour, over the models with a known price, each on its own nodes."""
         return sum(model.cost.ceiling or 0 for model in self.models)
 
     @property
     def stranded(self) -> float:
-        """US dollars an hour for accelerators that no model uses at the floor, over the pools whose price is
-        known."""
+        """US dollars per hour for accelerators that no model uses at the floor, over the pools with a known
+        price."""
         return sum(pool.stranded or 0 for pool in self.pools)
 
     @property
     def by_capacity(self) -> tuple[CapacityCost, ...]:
-        """The models' costs under each capacity type that their pools allow, added up."""
+        """Sums of the models' costs by capacity type, where their pools allow it."""
         return sum_of_costs(model.cost for model in self.models)
 
     def rollout_room(self, team: str) -> Mapping[str, int]:
-        """Accelerators by kind that replicas of the team's models hold beyond their largest number while all
-        are replaced."""
+        """Accelerators by type that the team's models need beyond maximum replicas while all of them roll
+        out."""
         room: Counter[str] = Counter()
         for plan in self.models:
             owner = plan.model.owner
@@ -155,7 +153,7 @@ class Plan:
 
     @property
     def unpriced(self) -> tuple[str, ...]:
-        """Models on types without a public price: the sums leave them out."""
+        """Models on instance types without a public price; the sums leave them out."""
         return tuple(
             model.name for model in self.models if model.cost.floor is None or model.cost.ceiling is None
         )

@@ -1,4 +1,4 @@
-"""How a Deployment replaces its pods without waiting for an accelerator that it holds itself."""
+"""Deployment strategies that never wait for an accelerator that the old pod holds."""
 
 from __future__ import annotations
 
@@ -10,9 +10,9 @@ Strategy = Literal["surge", "in-place"]
 
 @dataclass(frozen=True)
 class Rollout:
-    """The Deployment's strategy. `interrupts`: the endpoint is away while the new replica loads.
+    """The Deployment's strategy. `interrupts`: the endpoint is down while the new replica loads.
 
-    `surge_limit` is what the pool's limit must allow for a surge, in accelerators.
+    `surge_limit`: the pool limit that a surge needs, in accelerators.
     """
 
     strategy: Strategy
@@ -23,11 +23,11 @@ class Rollout:
 
 
 def plan_rollout(*, wanted: str, replicas: int, limit: int, surge_limit: int) -> Rollout | None:
-    """The strategy for `replicas` in a pool that allows `limit` accelerators and needs `surge_limit` for a
-    surge.
+    """The strategy for `replicas` in a pool with this `limit`, where a surge needs `surge_limit`
+    accelerators.
 
-    `auto` surges where one more replica surely finds a place and goes in place otherwise. None: `surge` is
-    wanted and impossible.
+    `auto` surges if one more replica is certain to fit, otherwise rolls in place. None: `surge` is requested
+    but does not fit.
     """
     room = limit >= surge_limit
     if wanted == "surge" and not room:

@@ -1,4 +1,4 @@
-"""What starts the servers of a plan: our own workloads, unless a target says otherwise."""
+"""The controller that runs a plan's servers: our own workloads, unless a target replaces them."""
 
 from __future__ import annotations
 
@@ -9,12 +9,12 @@ from modelyard.engines import Release
 
 @dataclass(frozen=True, kw_only=True)
 class Runner:
-    """How servers differ from our own workloads, as far as other objects have to know.
+    """How another controller's servers differ from our own workloads, for the objects that refer to them.
 
-    `label`: the label whose value is the server's name on each of its pods; ours are found by the
-    recommended labels. `routed`: whether prefill and decode replicas are called by our own router.
-    `engine_port`: the port of an engine behind a routing sidecar, where it is not ours. `stand_in`: the
-    release whose paths and metrics every server has, whatever engine the plan chose.
+    `label`: the pod label whose value is the server's name; our own pods are selected by the recommended
+    labels. `routed`: whether our router calls prefill and decode replicas. `engine_port`: the engine's port
+    behind a routing sidecar, if it differs from ours. `stand_in`: the release that defines paths and metrics
+    of every server, whatever engine the plan chose.
     """
 
     label: str | None = None

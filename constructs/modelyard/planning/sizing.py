@@ -1,5 +1,4 @@
-"""Every accelerator that can hold a model, with the length, the room and the price; and why the others
-cannot."""
+"""All accelerators that fit a model, with maximum length, headroom and price, and why the others do not."""
 
 from __future__ import annotations
 
@@ -23,21 +22,20 @@ from modelyard.planning.placement import pod_request
 from modelyard.spec.model import Model
 
 COUNTS = (1, 2, 4, 8, 16)
-"""Accelerators of one replica that are tried, where EC2 sells as many in one instance."""
+"""Accelerator counts per replica to try, where EC2 sells an instance with that many."""
 
 _EVERY_CAPACITY = ("on-demand", "reserved", "spot")
-# The reason that helps most when several counts fail: nearly enough memory, then too little, then anything
-# else.
+# Which reason to show when several counts fail: nearly enough memory, then too little, then any other.
 _TELLING = {"KV001": 2, "FIT001": 1}
 
 
 @dataclass(frozen=True)
 class Size:
-    """A way to hold the model.
+    """An accelerator and count that fit the model.
 
-    `longest`: tokens that as many requests as asked for may have each. `instance` is the cheapest type of
-    those with the fewest accelerators that admit the pod in the region, None where none does. Prices are US
-    dollars an hour, None where AWS publishes none: of the accelerators' share, and of the whole instance.
+    `longest`: the longest length at which the requested concurrency fits. `instance`: the cheapest of the
+    fitting types with the fewest accelerators in the region, or None. Prices are US dollars per hour, None if
+    AWS publishes none: of the accelerators' share, and of the whole instance.
     """
 
     serving: Serving
@@ -53,8 +51,8 @@ class Size:
 
 @dataclass(frozen=True)
 class Rejected:
-    """An accelerator that cannot hold the model in any count, with the most telling reason; `count` is 0
-    where EC2 sells no instance that Modelyard can use."""
+    """An accelerator that fits the model in no count, with the most useful reason; `count` is 0 if EC2 sells
+    no instance that Modelyard supports."""
 
     accelerator: Accelerator
     count: int
@@ -64,14 +62,14 @@ class Rejected:
 
 @dataclass(frozen=True)
 class Sizing:
-    """`sizes` are sorted by price: the share's, then the instance's, and those without a price last."""
+    """`sizes` are sorted by share price, then instance price; sizes without a price come last."""
 
     sizes: tuple[Size, ...]
     rejected: tuple[Rejected, ...]
 
     @property
     def smallest(self) -> tuple[Size, ...]:
-        """The fewest of each accelerator, in the same order."""
+        """The smallest count of each accelerator, in the same order."""
         least: dict[str, int] = {}
         for size in self.sizes:
             name, count = size.serving.accelerator.name, size.serving.count
@@ -80,7 +78,7 @@ class Sizing:
 
 
 def size_model(model: Model, prices: Prices, known: Architecture | None = None) -> Sizing:
-    """Try `model`, whatever accelerator its file names, on all accelerators; `known` as in `plan_serving`."""
+    """Try `model` on all accelerators, whatever its file states; `known` as in `plan_serving`."""
     sizes: list[Size] = []
     rejected: list[Rejected] = []
     for kind in accelerators().values():

@@ -1,4 +1,4 @@
-"""How long a replica takes until it answers, and how long it may take."""
+"""Estimated start-up time of a replica, and its startup probe budget."""
 
 from __future__ import annotations
 
@@ -16,9 +16,9 @@ from modelyard.spec.storage import Cache, lustre_capacity_gib
 
 @dataclass(frozen=True)
 class StartupPlan:
-    """Seconds. `fetch` fills the shared cache once; `budget` is the startup probe's window, from container
-    start to the first answer; `deadline` the Deployment's progress deadline, node, image and fetch
-    included."""
+    """All in seconds. `fetch`: fill the shared cache, once. `budget`: the startup probe's window, from
+    container start to the first response. `deadline`: the Deployment's progress deadline, including node,
+    image and fetch."""
 
     fetch: int
     node: int
@@ -30,7 +30,7 @@ class StartupPlan:
 
     @property
     def cold(self) -> int:
-        """Estimated time from a pending pod to the first answer, with weights in the cache."""
+        """Estimated time from Pending to the first response, with weights in the cache."""
         return self.node + self.image + self.load + self.compile
 
 
@@ -40,10 +40,9 @@ LoadStrategy = Literal["prefetch", "eager", "lazy", "stream"]
 def load_strategy(serving: Serving, placement: Placement, pod: PodRequest) -> LoadStrategy:
     """How to read safetensors: vLLM's `--safetensors-load-strategy`, or `stream` from S3.
 
-    `prefetch` reads everything ahead, once for all ranks, and needs a page cache that holds it on every
-    admitting node. Where there is none, a single rank reads file by file into memory (`eager`); several ranks
-    would each hold a copy of every file, so they map the files and read what they need (`lazy`), as everybody
-    does from a local disk.
+    `prefetch` reads all files ahead, once for all ranks, and needs room for them in the page cache of every
+    fitting node. Otherwise a single rank reads file by file into memory (`eager`). Several ranks would each
+    hold a copy of every file, so they mmap the files and read on demand (`lazy`), as from a local disk.
     """
     if serving.model.cache_strategy == "s3-stream":
         return "stream"
@@ -56,7 +55,7 @@ def load_strategy(serving: Serving, placement: Placement, pod: PodRequest) -> Lo
 
 
 def plan_startup(serving: Serving, cache: Cache) -> StartupPlan:
-    """Estimate from checkpoint size and dated throughputs; the model's own budget goes before it."""
+    """Estimate from checkpoint size and dated throughputs; the model's stated budget takes precedence."""
     facts = platform_facts().startup
     size = checkpoint_size(serving.arch).in_mib
     load = load_seconds(serving, cache)
@@ -71,9 +70,9 @@ def plan_startup(serving: Serving, cache: Cache) -> StartupPlan:
 
 
 def load_seconds(serving: Serving, cache: Cache) -> int:
-    """Seconds until the weights are on the accelerator of every node, cold: read from the shared cache,
-    streamed from S3 at the node's bandwidth up to what a streamer reaches, or copied to the node's disk and
-    read from there."""
+    """Seconds until the weights are on the accelerators of every node, cold: read from the shared cache,
+    streamed from S3 at the node's bandwidth capped by the streamer's, or copied to the node's disk and read
+    from there."""
     facts = platform_facts().startup
     size = checkpoint_size(serving.arch).in_mib
     if serving.model.cache_strategy == "s3-stream":
@@ -85,13 +84,13 @@ def load_seconds(serving: Serving, cache: Cache) -> int:
 
 
 def cache_mib_per_second(cache: Cache, *, readers: int = 1) -> float:
-    """What each of `readers` that start together gets. EFS, on which S3 Files is built, gives every client as
-    much; Lustre has so much for each TiB, for all of them (FSx for Lustre user guide: disk throughput, the
-    baseline)."""
+    """Throughput of each of `readers` that start together. EFS, the base of S3 Files, gives every client the
+    same; Lustre has a throughput per TiB that all clients share (FSx for Lustre user guide: disk throughput,
+    the baseline)."""
     facts = platform_facts().startup
     if cache.file_system != "lustre":
         return facts.efs_mib_per_second
     capacity_tib = lustre_capacity_gib(cache.size_gib) / 1024
     whole = capacity_tib * cache.lustre_mb_per_second_per_tib * 1e6 / 2**20
-    # A reader is a node, whose network is the same for S3.
+    # A reader is a node, and its network bandwidth is the same as for S3.
     return min(whole / max(1, readers), facts.s3_mib_per_second)

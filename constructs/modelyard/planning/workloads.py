@@ -1,5 +1,5 @@
-"""Sets of like replicas: a model with the environment's overrides and office hours, or each half of a
-disaggregated one."""
+"""Workloads: sets of identical replicas. One per model with overrides and office hours applied, or two
+(prefill and decode) if disaggregated."""
 
 from __future__ import annotations
 
@@ -19,10 +19,10 @@ from modelyard.spec.operation import Hours
 
 @dataclass(frozen=True)
 class Workload:
-    """Like replicas of a model, their part in a request, and where they go: `choice`, or `refusals` that say
-    why nowhere.
+    """Identical replicas of a model, their role in a request, and their placement: `choice`, or `refusals`
+    that say why there is none.
 
-    `name` is the model's; `NAME-prefill` for the replicas that only read prompts.
+    `name`: the model's name; `NAME-prefill` for prefill replicas.
     """
 
     name: str
@@ -49,7 +49,7 @@ def workloads(catalogue: Catalogue, environment: Environment, prices: Prices) ->
 
 
 def in_office_hours(model: Model, hours: OfficeHours | None) -> Model:
-    """`model` with no replica outside of `hours`; a batch runs when it is told to."""
+    """`model` scaled to zero outside of `hours`; batch jobs are unaffected."""
     if hours is None or model.batch:
         return model
     kept = Hours(
@@ -61,7 +61,7 @@ def in_office_hours(model: Model, hours: OfficeHours | None) -> Model:
 
 
 def _parts(models: Mapping[str, Model]) -> Iterator[tuple[str, Model, KvRole]]:
-    """Name of every set of like replicas, its model with these replicas, and its part in a request."""
+    """Name, model with its replicas, and role of each workload."""
     for name, model in models.items():
         if model.disaggregation is None:
             yield name, model, "both"

@@ -1,5 +1,4 @@
-"""How files and answers that others wrote are taken in: regular files of a bounded size, JSON of a bounded
-shape."""
+"""Reading of untrusted files and responses: regular files of limited size, JSON of limited shape."""
 
 from modelyard.reading.file import CONFIG, DEFINITIONS, PAGE, PRICES, RECORD, SPEC, FileKind, read_file
 from modelyard.reading.json_text import NotJson, parse_json

@@ -1,4 +1,4 @@
-"""The one way in for files of a user: a regular file, no larger than its kind, in UTF-8."""
+"""Reads user files: regular files in UTF-8, with a size limit per kind."""
 
 from __future__ import annotations
 
@@ -12,26 +12,25 @@ from modelyard.findings import Finding, Location
 
 @dataclass(frozen=True)
 class FileKind:
-    """What is read, and the most bytes that a file of this kind can have."""
+    """A kind of file and its size limit in bytes."""
 
     name: str
     most_bytes: int
 
 
-# The limits are named in the page of YAML002.
+# The limits are documented in the page of YAML002.
 SPEC = FileKind("model, environment or pipeline file", 256 << 10)
-"""An environment of 300 overrides has 60 KiB. The YAML reader takes a second for two MiB, so it does not get
-them."""
+"""An environment with 300 overrides has 60 KiB. The YAML reader takes a second for 2 MiB, hence the limit."""
 CONFIG = FileKind("config.json", 4 << 20)
 """The largest published one, with a list of quantized layers, has 2 MiB."""
 PRICES = FileKind("file of prices", 4 << 20)
-"""A region has 150 types that matter here; all types in all zones would be 1 MiB."""
+"""A region has 150 relevant types; all types in all zones would take 1 MiB."""
 DEFINITIONS = FileKind("file of CustomResourceDefinitions", 32 << 20)
-"""What `kubectl get crds -o yaml` prints of a cluster with many operators has 10 MiB."""
+"""`kubectl get crds -o yaml` prints 10 MiB on a cluster with many operators."""
 PAGE = FileKind("page of metrics", 4 << 20)
-"""An engine prints some hundred KiB."""
+"""An engine's page has a few hundred KiB."""
 RECORD = FileKind("record", 64 << 20)
-"""Manifests, templates and journals that tools write."""
+"""Manifests, templates and journals written by tools."""
 
 _KINDS = (
     (stat.S_ISDIR, "a folder"),
@@ -40,8 +39,8 @@ _KINDS = (
     (stat.S_ISCHR, "a device"),
     (stat.S_ISBLK, "a device"),
 )
-# Without it, opening a pipe waits for somebody who writes: a regular file may be replaced after it was looked
-# at.
+# Without O_NONBLOCK, opening a pipe blocks until there is a writer: a regular file can be replaced between
+# stat and open.
 _AT_ONCE = getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_CLOEXEC", 0) | getattr(os, "O_BINARY", 0)
 _MARKS = ((b"\xff\xfe", "UTF-16 or UTF-32"), (b"\xfe\xff", "UTF-16"), (b"\0\0\xfe\xff", "UTF-32"))
 
@@ -49,8 +48,8 @@ _MARKS = ((b"\xff\xfe", "UTF-16 or UTF-32"), (b"\xfe\xff", "UTF-16"), (b"\0\0\xf
 def read_file(path: Path, kind: FileKind, *, shown_as: str | None = None) -> str | Finding:
     """The text of `path` without a byte order mark, or the finding that says why there is none.
 
-    Links to regular files are followed. What is no regular file is never opened, and nothing beyond the limit
-    is read.
+    Symlinks to regular files are followed. Anything else is never opened, and nothing beyond the limit is
+    read.
     """
     file = shown_as or str(path)
     try:
@@ -82,18 +81,18 @@ def read_file(path: Path, kind: FileKind, *, shown_as: str | None = None) -> str
 
 
 def _content(path: Path, most: int) -> bytes | int:
-    """Up to `most` bytes and one more, or the mode of what is no regular file."""
+    """Up to `most` + 1 bytes, or the mode if it is not a regular file."""
     mode = os.stat(path).st_mode
     if not stat.S_ISREG(mode):
         return mode
     with open(os.open(path, os.O_RDONLY | _AT_ONCE), "rb") as opened:
         mode = os.fstat(opened.fileno()).st_mode
-        # The size that the system states is no limit: files of /proc state none, and others grow.
+        # st_size is no limit: files in /proc report 0, and others grow.
         return opened.read(most + 1) if stat.S_ISREG(mode) else mode
 
 
 def size(amount: int) -> str:
-    """`amount` bytes for people: limits are whole KiB or MiB."""
+    """`amount` bytes, human-readable: limits are whole KiB or MiB."""
     return f"{amount >> 20} MiB" if amount >= 1 << 20 else f"{amount >> 10} KiB"
 
 

@@ -1,5 +1,5 @@
-"""JSON that others wrote: of a bounded depth, number of values and length of numbers, and text that can be
-printed."""
+"""Parser for untrusted JSON: limited depth, number of values and length of numbers, and only printable
+text."""
 
 from __future__ import annotations
 
@@ -9,35 +9,36 @@ from collections.abc import Iterable
 from typing import Any
 
 MOST_VALUES = 200_000
-"""Values of one document. A config.json of 2 MiB has 50,000; each value costs some hundred bytes of
+"""Maximum values per document. A config.json of 2 MiB has 50,000; each value takes a few hundred bytes of
 memory."""
 MOST_DEPTH = 64
-"""Objects and lists within one another. Python's own limit would end copying and printing at some hundred."""
+"""Maximum nesting of objects and lists. Python's recursion limit would break copying and printing at a few
+hundred."""
 MOST_DIGITS = 40
-"""Of a whole number. Python converts thousands of them in one direction and then refuses the other."""
+"""Maximum digits of an integer. Python parses integers with thousands of digits but refuses to print them."""
 
 _HALF = re.compile(r"\\u[dD][89a-fA-F]")
 
 
 class NotJson(ValueError):
-    """A text that is no JSON, or more than a document can be. The message never quotes the text."""
+    """A text that is not JSON, or exceeds a limit. The message never quotes the text."""
 
 
 def parse_json(text: str | bytes, *, repeated_keys: bool = False, halves: bool = False) -> Any:
-    """What `text` says. NaN and Infinity are numbers, as in published config.json files.
+    """Parse `text`. NaN and Infinity are numbers, as in published config.json files.
 
-    `repeated_keys`: the last one of a key counts, as for the libraries that read a config.json; otherwise it
-    is refused. `halves`: texts may hold half of a surrogate pair; who asks for them writes them escaped.
+    `repeated_keys`: accept duplicate keys, of which the last counts, as in libraries that read config.json.
+    `halves`: accept unpaired surrogates; the caller must write them escaped.
 
     Raises:
-        NotJson: it says nothing, or too much.
+        NotJson: not JSON, or beyond a limit.
     """
     try:
         if isinstance(text, bytes):
             text = text.decode("utf-8-sig")
     except UnicodeDecodeError as problem:
         raise NotJson(f"byte {problem.start + 1} is no UTF-8 text") from None
-    # An upper bound, which costs nothing: commas in texts count as well.
+    # A cheap upper bound: it also counts commas inside strings.
     if text.count(",") + text.count("[") + text.count("{") > MOST_VALUES:
         raise NotJson(f"it has more than {MOST_VALUES:,} values")
     try:
@@ -84,7 +85,7 @@ def _parts(value: Any) -> Iterable[Any]:
 
 
 def _refuse_halves(document: Any) -> None:
-    """Half of a surrogate pair is a text that nothing can print or write."""
+    """Reject unpaired surrogates, which cannot be printed or written."""
     try:
         json.dumps(document, ensure_ascii=False).encode()
     except UnicodeEncodeError:

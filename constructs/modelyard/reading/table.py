@@ -1,4 +1,4 @@
-"""Tables that a package carries beside its code."""
+"""Data tables shipped in a package."""
 
 from __future__ import annotations
 
@@ -10,10 +10,10 @@ import yaml  # type: ignore[import-untyped]
 
 
 def read_table(file: Traversable) -> dict[str, Any]:
-    """A YAML or JSON table of a package, by the suffix of its name.
+    """Read a package's YAML or JSON table, by file suffix.
 
-    PyYAML's C loader reads in milliseconds what a YAML 1.2 reader needs a tenth of a second for. It reads
-    YAML 1.1, so a test holds every shipped table against a reader of 1.2.
+    PyYAML's C loader takes milliseconds where a YAML 1.2 reader takes a tenth of a second. It reads YAML 1.1,
+    so a test compares every shipped table with a 1.2 reader.
     """
     text = file.read_text(encoding="utf-8")
     found: dict[str, Any] = (

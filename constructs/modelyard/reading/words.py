@@ -1,4 +1,4 @@
-"""Words of others in messages: none is repeated at full length, and only words can be misspelt."""
+"""User words in messages: shortened, and with spelling suggestions."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ _LONGEST_WORD = 64
 
 
 def short(text: str, most: int = 60) -> str:
-    """`text` in at most `most` characters that a terminal shows as they are."""
+    """`text` in at most `most` printable characters."""
     start = text[: most + 1]
     if not start.isprintable():
         start = repr(start)[1:-1]
@@ -17,10 +17,9 @@ def short(text: str, most: int = 60) -> str:
 
 
 def closest(word: str, known: Iterable[str], *, least: float = 0.6, count: int = 1) -> list[str]:
-    """Those of `known` that `word` may have been meant to be, the nearest first; `least` is a similarity up
-    to 1.
+    """Spelling suggestions for `word` from `known`, nearest first; `least`: minimum similarity, up to 1.
 
-    Comparing takes the product of the lengths: what is longer than any name is like none.
+    Comparison time is the product of the lengths, so overlong words get no suggestion.
     """
     if len(word) > _LONGEST_WORD:
         return []

@@ -1,4 +1,4 @@
-"""Versions of everything that the platform installs, from one dated file."""
+"""Versions of everything the platform installs, from one dated file."""
 
 from modelyard.releases.releases import (
     Chart,

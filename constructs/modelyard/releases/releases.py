@@ -17,7 +17,7 @@ from modelyard.reading.table import read_table
 
 @dataclass(frozen=True)
 class Minor:
-    """A Kubernetes minor version as EKS supports it. `support_ends` is None where AWS has not said."""
+    """A Kubernetes minor version in EKS. `support_ends` is None if AWS has not announced it."""
 
     version: str
     support_ends: date | None
@@ -44,7 +44,7 @@ class Definitions:
 
 @cache
 def minors() -> Mapping[str, Minor]:
-    """The Kubernetes minor versions that environments may name, oldest first."""
+    """The Kubernetes minor versions that environments can use, oldest first."""
     rows = _table()["kubernetes"]
     return MappingProxyType(
         {
@@ -65,7 +65,7 @@ def addon_version(name: str, kubernetes: str) -> str:
 
 
 def addons() -> tuple[str, ...]:
-    """Names of the EKS add-ons that have a version here."""
+    """Names of the EKS add-ons with a version in the file."""
     return tuple(_table()["addons"])
 
 

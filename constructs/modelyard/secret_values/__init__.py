@@ -1,7 +1,6 @@
-"""What must not stand in a file or a message: values of secrets, known by their shape, their name or their
-randomness.
+"""Detects secret values in files and messages, by shape, name or randomness.
 
-Nothing here asks anybody: a value is judged by what it looks like.
+Detection is offline: only the value's text counts.
 """
 
 from modelyard.secret_values.documents import Suspect, mask_key, suspects, without

@@ -1,4 +1,4 @@
-"""Secrets in what a file says: by shape everywhere, by the name they stand under, and by randomness."""
+"""Secrets in a file's data: by shape everywhere, by the name of their key, and by randomness."""
 
 from __future__ import annotations
 
@@ -17,13 +17,14 @@ Path = tuple[str | int, ...]
 
 @dataclass(frozen=True)
 class Suspect:
-    """A value, or a part of it, that is taken for a secret. `why` says so without it; `path` leads there."""
+    """A value, or part of one, that looks like a secret. `why`: the reason, without the value; `path`: its
+    location."""
 
     path: Path
     piece: str
     why: str
     named: bool = False
-    """Whether the name alone says so."""
+    """Whether only the key's name marks it as a secret."""
 
 
 def suspects(
@@ -32,15 +33,15 @@ def suspects(
     is_name: Callable[[Path], bool] = lambda path: False,
     is_foreign: Callable[[Path], bool] = lambda path: False,
 ) -> list[Suspect]:
-    """Everything in `data`, as YAML or JSON has it, that is taken for a secret.
+    """Everything in `data` (YAML or JSON) that looks like a secret.
 
-    Where `is_name` holds, the name of a secret stands and not its value; what is below `is_foreign` is held
-    against shapes and chance alone, because its keys are not ours.
+    At paths where `is_name` holds, the field takes a secret's name, not its value. Below `is_foreign`, only
+    shapes and randomness are checked, because the keys are not Modelyard's.
     """
     return [*_below(data, (), "", is_name, is_foreign, set())]
 
 
-_MERGE = "merge of a Secret"  # a patch says in one key what the object is and in another what to put in
+_MERGE = "merge of a Secret"  # a patch has the kind and the merged content under separate keys
 
 
 def _below(
@@ -52,7 +53,7 @@ def _below(
     seen: set[int],
 ) -> Iterator[Suspect]:
     if isinstance(node, dict | list):
-        if id(node) in seen:  # an alias: said once
+        if id(node) in seen:  # an alias: reported once
             return
         seen.add(id(node))
     if isinstance(node, dict):
@@ -117,17 +118,17 @@ def _is_digest(name: str) -> bool:
 
 
 def mask_key(key: str) -> str:
-    """`key` as a message may repeat it."""
+    """`key`, safe for messages."""
     for sighting in reversed(_of_key(key)):
         key = key[: sighting.start] + sighting.shown + key[sighting.end :]
     return key
 
 
-_TELLING = 6  # characters from which a secret is hidden wherever it stands, and not in its own place alone
+_TELLING = 6  # secrets of at least this length are masked everywhere, shorter ones only at their path
 
 
 def without(data: Any, found: list[Suspect]) -> Any:
-    """A copy of `data` that holds none of the secrets `found`."""
+    """A copy of `data` without the secrets `found`."""
     pieces: dict[Path, list[str]] = {}
     for suspect in found:
         pieces.setdefault(suspect.path, []).append(suspect.piece)

@@ -1,4 +1,4 @@
-"""Names that say that a value is a secret, and values that are none whatever their name says."""
+"""Names that mark a value as a secret, and values that are harmless under any name."""
 
 from __future__ import annotations
 
@@ -19,21 +19,21 @@ class Vocabulary:
 
     passwords: frozenset[str]
     certain: frozenset[str]
-    """Besides passwords: a value under these is a secret."""
+    """Passwords and other names whose value is certainly a secret."""
     one_word: tuple[str, ...]
-    """Written as one word, with or without something in front: PGPASSWORD, authtoken."""
+    """Names in one word, with or without a prefix: PGPASSWORD, authtoken."""
     opens: frozenset[str]
-    """What a key is that opens something; a cache has keys as well."""
+    """Words before `key` that make it a secret; a cache also has keys."""
     likely: frozenset[str]
-    """Values under these may be anything; one that looks like a key is a secret."""
+    """Names with any kind of value, which is a secret if it looks like a key."""
     describes: frozenset[str]
-    """What makes a name of something else, at its end: where a token is, how long it lives, who issues it."""
+    """Last words that describe a secret instead: where a token is, its lifetime, its issuer."""
     tails: frozenset[str]
-    """What stands at the end without changing a name."""
+    """Last words that do not change the meaning."""
     of_text: frozenset[str]
-    """What kind of token is a piece of text, as tokenizers and templates have them."""
+    """Kinds of text token, as in tokenizers and templates."""
     switches: frozenset[str]
-    """What a name begins with that is switched on or off."""
+    """First words of a boolean setting."""
 
 
 @cache
@@ -58,7 +58,7 @@ def _words(name: str) -> list[str]:
 
 @lru_cache(maxsize=1 << 12)
 def names_a_secret(name: str) -> str:
-    """`certain` or `likely` where what is called `name` is a secret, else nothing."""
+    """`certain` or `likely` if `name` marks a secret, else empty."""
     known, words = _vocabulary(), _words(name)
     while len(words) > 1 and words[-1] in known.tails:
         words.pop()
@@ -79,7 +79,7 @@ def names_a_secret(name: str) -> str:
 
 
 def is_password(name: str) -> bool:
-    """Whether `name` is one of a password, which may be a number."""
+    """Whether `name` means a password, which may be a number."""
     words = _words(name)
     return _has_password(words) or bool(words and words[-1].endswith("password"))
 
@@ -92,11 +92,11 @@ _NOTHING = re.compile(
     r"(?i)(?:true|false|yes|no|on|off|none|null|nil|auto|default|required|optional|enabled?|disabled?|never|always|"
     r"n/?a|anonymous|read|write|empty|unset|redacted|masked|hidden|placeholder|secret|password|token|[x*.…-]+|\d{1,5})"
 )
-# ${X}, $(X), {{ x }}, <x>, your-token: a place that is filled in later.
+# ${X}, $(X), {{ x }}, <x>, your-token: placeholders.
 _PLACEHOLDER = re.compile(
     r"\$\w+|\$\{[^}]*\}|\$\([\w.-]*\)|\{\{.*\}\}|<[^>]*>|%\w+%|(?i:your|insert|enter|replace)[-_ ].*|.*(?i:[-_]here)|\w*[xX]{3,}"
 )
-# Where a value is, in the notations of those who look it up.
+# References to a value, in the notations of secret stores and loaders.
 _REFERENCE = re.compile(
     r"(?:arn:|os\.environ/|env:|vault:|op://|ssm:|sm://|awssm|gcpsm|azurekv|keyvault|kms://|ref\+|secretsmanager:|secret://|"
     r"file:|efs://|s3://|hf://)\S+|https?://\S+"
@@ -109,7 +109,7 @@ _CODE = re.compile(r".*[|&;(){}].*", re.DOTALL)
 
 
 def is_harmless(name: str, value: object) -> bool:
-    """Whether `value` is no secret although `name` says so: a switch, a number, a place to look, a piece of
+    """Whether `value` is no secret although `name` says so: a switch, a number, a reference, or plain
     text."""
     if value is None or isinstance(value, bool):
         return True
@@ -130,5 +130,5 @@ def is_harmless(name: str, value: object) -> bool:
 
 
 def _keyish(text: str) -> bool:
-    """Whether something of unclear name looks like a key: long, one word, letters and digits."""
+    """Whether a value under an ambiguous name looks like a key: long, one word, letters and digits."""
     return bool(re.fullmatch(r"(?=.*[A-Za-z])(?=.*\d.*\d)[A-Za-z0-9+/=_.~-]{16,}", text)) and "-" not in text

@@ -1,7 +1,7 @@
-"""Text that only chance writes: keys of which nobody knows the issuer.
+"""Random text: keys of an unknown issuer.
 
-Digests and ids are random as well. They pass by their form: hexadecimal of a digest's length, a UUID, what
-follows `sha256:`, the path of an address, base64 that decodes to something known.
+Digests and IDs are random too. They are recognised by their form: hexadecimal of a digest's length, a UUID,
+text after `sha256:`, a URL path, base64 that decodes to a known format.
 """
 
 from __future__ import annotations
@@ -19,9 +19,9 @@ from itertools import pairwise
 from modelyard.secret_values.shapes import HIDDEN, Sighting, sightings
 
 SHORTEST = 24
-"""Characters from which a word is judged: 18 bytes in base64."""
+"""Minimum length of a checked word, in characters: 18 bytes in base64."""
 _CANDIDATE = re.compile(rf"[A-Za-z0-9+/_-]{{{SHORTEST},}}={{0,2}}")
-# What is random and public, by what stands around it.
+# Public random text, by its context.
 _PUBLIC = re.compile(
     r"-----BEGIN (?P<kind>CERTIFICATE(?: REQUEST)?|(?:[A-Z]+ )?PUBLIC KEY(?: BLOCK)?|X509 CRL|PGP SIGNATURE|DH PARAMETERS)-----"
     r"[\s\S]*?(?:-----END (?P=kind)-----|\Z)"
@@ -35,12 +35,12 @@ _DIGEST_LENGTHS = frozenset({32, 40, 56, 64, 96, 128})  # of MD5, SHA-1, SHA-224
 _LONGEST_ID = (
     36  # hexadecimal digits: trace ids, fingerprints and suffixes of resources are shorter than keys
 )
-_ENOUGH = 1024  # characters that tell whether chance wrote a word
+_ENOUGH = 1024  # characters that suffice to judge a word
 
 
 @lru_cache(maxsize=1 << 14)
 def random_values(text: str) -> tuple[Sighting, ...]:
-    """Every part of `text` that looks drawn by chance and is not public by its form."""
+    """Every part of `text` that looks random and is not public by its form."""
     if not _CANDIDATE.search(text):
         return ()
     bare = _PUBLIC.sub(lambda match: " " * len(match[0]), text)
@@ -80,10 +80,11 @@ def _drawn(word: str) -> bool:
 
 
 def _by_chance(word: str) -> bool:
-    """Whether letters, cases and digits follow each other without order, and no character is common.
+    """Whether lower case, upper case and digits alternate without order, and no character is frequent.
 
-    In words, names and identifiers most neighbours are of one kind; of random ones three in five are not. A
-    capital that begins a word is no change either: classes are called Eagle3MiniMaxM2ForCausalLM.
+    In words, names and identifiers most neighbouring characters are of the same class; in random text three
+    in five are not. A capital at the start of a word does not count as a change: class names look like
+    Eagle3MiniMaxM2ForCausalLM.
     """
     kinds = "".join(
         "a" if char.islower() else "A" if char.isupper() else "0" if char.isdigit() else "-" for char in word
@@ -101,11 +102,11 @@ def _by_chance(word: str) -> bool:
 
 
 def _entropy(text: str) -> float:
-    """Bits a character, by Shannon."""
+    """Shannon entropy in bits per character."""
     return -sum(count / len(text) * math.log2(count / len(text)) for count in Counter(text).values())
 
 
-# First bytes of files that are no keys: images, PDF, zip, zstd, fonts, WebAssembly, SSH public keys,
+# Magic bytes of files that are not keys: images, PDF, zip, zstd, fonts, WebAssembly, SSH public keys,
 # SafeTensors' JSON.
 _KNOWN_BYTES = (
     b"\x89PNG", b"\xff\xd8\xff", b"GIF8", b"%PDF", b"PK\x03\x04", b"\x28\xb5\x2f\xfd", b"RIFF", b"wOF", b"\x00asm",
@@ -114,7 +115,7 @@ _KNOWN_BYTES = (
 
 
 def _decodes_to_something(word: str) -> bool | None:
-    """Whether base64 `word` is public: text, a certificate, a picture. None where nothing can be said."""
+    """Whether base64 `word` decodes to something public: text, a certificate, a picture. None if unknown."""
     core = word.rstrip("=").replace("-", "+").replace("_", "/")
     try:
         data = base64.b64decode(core + "=" * (-len(core) % 4), validate=True)
@@ -128,7 +129,7 @@ def _decodes_to_something(word: str) -> bool | None:
     if data.startswith(_KNOWN_BYTES):
         return True
     if len(data) > 64 and data[0] == 0x30 and data[1] & 0x80:
-        # DER: a certificate and a public key begin with a structure, a private key with the number 0 or 1.
+        # DER: certificates and public keys start with a structure, private keys with the integer 0 or 1.
         inner = 2 + (data[1] & 0x7F)
         return data[inner : inner + 2] != b"\x02\x01"
     try:

@@ -16,16 +16,16 @@ _SETTING = re.compile(
 _WORD = re.compile(r"[A-Za-z]+(?:[-_/.:][A-Za-z]+)*[.:!?]?")
 _KEBAB = re.compile(r"[a-z0-9]+(?:[-/][a-z0-9]+)*-[a-z]+")
 _ARN = re.compile(r"\barn:[\w-]+:\S+")
-# Names of secrets, not secrets, where files of Modelyard have these keys.
+# Keys in Modelyard's files whose values are names of secrets.
 _LOGICAL = frozenset({"apiKey", "auth", "certificate", "masterKey", "secretKey"})
 _LABEL = re.compile(r"[a-z0-9]([-a-z0-9./]*[a-z0-9])?")
 
 
 def settings(text: str) -> Iterator[Sighting]:
-    """Values in `text` whose names say that they are secrets.
+    """Values in `text` whose names mark them as secrets.
 
-    After a colon people write prose as well, so a plain word there is none; a space counts after an option
-    alone.
+    After a colon there may be prose, so a plain word there is no secret; a space counts only after a command
+    line option.
     """
     text = _ARN.sub(lambda match: " " * len(match[0]), text)
     start = 0

@@ -1,4 +1,4 @@
-"""Credentials by their shape: `data/shapes.json`."""
+"""Credentials by known shapes: `data/shapes.json`."""
 
 from __future__ import annotations
 
@@ -11,19 +11,19 @@ from dataclasses import dataclass
 from functools import cache, lru_cache
 from importlib.resources import files
 
-_PAGE = 1 << 16  # characters: longer texts are read once, and not kept
-_WORDS = 64  # characters of what is a few words, as most values are
-_SHORTEST = 8  # characters: an address with one of user and password
+_PAGE = 1 << 16  # characters: longer texts are not cached
+_WORDS = 64  # characters: most values are shorter
+_SHORTEST = 8  # characters: the shortest URL with user and password
 HIDDEN = "…"
-"""What stands in a message where a secret stood."""
+"""Replacement for a secret in messages."""
 
 
-_MASKED = re.compile(rf"[\w-]{{0,12}}{HIDDEN}|[*.]+")  # what a mask has left, which is masked no further
+_MASKED = re.compile(rf"[\w-]{{0,12}}{HIDDEN}|[*.]+")  # already masked text
 
 
 @dataclass(frozen=True)
 class Shape:
-    """What one kind of credential looks like. Every text of the shape has one of `anchors`."""
+    """The shape of one kind of credential. Every matching text contains one of `anchors`."""
 
     what: str
     anchors: tuple[str, ...]
@@ -37,7 +37,7 @@ class Shape:
 
 @dataclass(frozen=True, order=True)
 class Sighting:
-    """A part of a text, from `start` to `end`, that is a secret; `shown` is what may be said of it."""
+    """A secret in a text, from `start` to `end`; `shown`: its masked form for messages."""
 
     start: int
     end: int
@@ -47,7 +47,7 @@ class Sighting:
 
 @cache
 def shapes() -> tuple[Shape, ...]:
-    """The shapes of the table."""
+    """All shapes in the table."""
     table = json.loads(files(__package__).joinpath("data/shapes.json").read_text(encoding="utf-8"))
     return tuple(
         Shape(row["what"], tuple(row["anchors"]), row["pattern"], row["public"]) for row in table["shapes"]
@@ -61,14 +61,13 @@ def _anchors() -> tuple[tuple[str, Shape], ...]:
 
 @cache
 def _compiled(pattern: str) -> re.Pattern[str]:
-    """Compiled when a text has the anchor: clean files wait for none of the expressions."""
+    """Compiled when a text contains the anchor, so clean files need no compilation."""
     return re.compile(pattern)
 
 
 @cache
 def _any_anchor() -> re.Pattern[str]:
-    """Finds any anchor in one pass. Anchors that begin alike are tried together, which takes a quarter of the
-    time."""
+    """Matches any anchor in one pass. Grouping anchors by first character makes it four times as fast."""
     alike: dict[str, list[str]] = {}
     for anchor in dict.fromkeys(anchor for anchor, _ in _anchors()):
         alike.setdefault(anchor[0], []).append(re.escape(anchor[1:]))
@@ -76,10 +75,10 @@ def _any_anchor() -> re.Pattern[str]:
 
 
 def with_anchors(texts: Iterable[str]) -> set[str]:
-    """Those of `texts` in which `sightings` may find something.
+    """The `texts` in which `sightings` may find something.
 
-    Anchors are looked for in all texts together first: where one is nowhere, no text is asked for it. Of two
-    that overlap one is seen, which is enough for the text that holds both.
+    All texts are searched for anchors together first, so an anchor without a match costs nothing per text. Of
+    two overlapping anchors only one is matched, which suffices for the text that contains both.
     """
     unique = {text for text in texts if len(text) >= _SHORTEST}
     present = set(_any_anchor().findall("\n".join(unique)))
@@ -87,11 +86,11 @@ def with_anchors(texts: Iterable[str]) -> set[str]:
 
 
 def sightings(text: str) -> tuple[Sighting, ...]:
-    """Every credential in `text` that has a known shape, in order; none overlaps another one."""
+    """Every credential of a known shape in `text`, in order, without overlaps."""
     return _remembered(text) if len(text) < _PAGE else _found(text)
 
 
-@lru_cache(maxsize=1 << 16)  # the objects of a thousand models hold the same few texts
+@lru_cache(maxsize=1 << 16)  # the objects of a thousand models share few texts
 def _remembered(text: str) -> tuple[Sighting, ...]:
     return _found(text)
 
@@ -108,7 +107,7 @@ def _found(text: str) -> tuple[Sighting, ...]:
         if not apart or apart[-1].end <= sighting.start:
             apart.append(sighting)
             continue
-        # Two that overlap are hidden as one: a token in an address with all of the password.
+        # Overlapping secrets are masked as one: a token in a URL together with the whole password.
         last = apart[-1]
         longer = max(last, sighting, key=lambda each: each.end - each.start)
         end = max(last.end, sighting.end)
@@ -140,7 +139,7 @@ def _user_and_password(encoded: str) -> bool:
 
 
 def mask(text: str) -> str:
-    """`text` without what has the shape of a credential."""
+    """`text` with credentials masked."""
     for sighting in reversed(sightings(text)):
         text = text[: sighting.start] + sighting.shown + text[sighting.end :]
     return text

@@ -1,17 +1,17 @@
-"""What somebody wrote, as a message repeats it."""
+"""User values, safe for messages."""
 
 from __future__ import annotations
 
 from modelyard.secret_values.shapes import HIDDEN, mask
 
 LONGEST = 72
-"""Characters of a value that a message repeats."""
+"""Maximum characters of a value in a message."""
 
 
 def shown(value: object) -> str:
-    """`value` for a message: secrets hidden, short, on one line, text in quotes.
+    """`value` for a message: secrets masked, short, on one line, text in quotes.
 
-    Secrets go first: half a token is no shape any more, and would be printed.
+    Secrets are masked before shortening: a truncated token no longer matches its shape and would be printed.
     """
     if not isinstance(value, str):
         return _short(mask(_visible(str(value))))
@@ -20,7 +20,7 @@ def shown(value: object) -> str:
 
 
 def _visible(text: str) -> str:
-    """Control characters as escapes: they would move the terminal's cursor."""
+    """Escape control characters, which would move the terminal's cursor."""
     return "".join(
         char if char.isprintable() else char.encode("unicode_escape").decode("ascii") for char in text
     )

@@ -1,4 +1,4 @@
-"""What users write: models, environments and pools, as frozen objects and as YAML."""
+"""The user's input: models, environments and pools, as frozen objects and as YAML."""
 
 from modelyard.spec.environment import Environment
 from modelyard.spec.loading import Catalogue, load_catalogue, load_environment, load_model, load_pipeline

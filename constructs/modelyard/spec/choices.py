@@ -1,4 +1,4 @@
-"""Values of which one is chosen, known only when somebody asks: engines may come from other packages."""
+"""Enumerations that are resolved lazily, because engines may come from other packages."""
 
 from __future__ import annotations
 
@@ -10,8 +10,7 @@ from pydantic_core import PydanticKnownError
 
 
 def one_of(names: Callable[[], tuple[str, ...]], known: Callable[[object], bool]) -> tuple[Any, Any]:
-    """Metadata of an `Annotated` text that is one of `names`; `known` says so of a value, as quickly as it
-    can."""
+    """Metadata of an `Annotated` text that must be one of `names`; `known` is the fast check of a value."""
 
     def check(value: object) -> object:
         if isinstance(value, str) and known(value):

@@ -16,8 +16,7 @@ KubernetesVersion = Literal["1.35", "1.36"]
 
 
 class SystemNodes(Document):
-    """The managed node group for everything that is not a model: controllers, monitoring, Karpenter
-    itself."""
+    """The managed node group for everything but models: controllers, monitoring, Karpenter itself."""
 
     instance_types: tuple[str, ...] = ("m7g.large", "m6g.large")
     """Graviton types, tried in order."""
@@ -26,8 +25,8 @@ class SystemNodes(Document):
 
 
 class GeneralNodes(Document):
-    """Graviton nodes that Karpenter adds for what the system nodes do not hold, such as downloads of
-    weights."""
+    """Graviton nodes that Karpenter adds for pods that do not fit the system nodes, such as weight
+    downloads."""
 
     vcpu_limit: Annotated[int, Field(ge=0, le=10000)] = 32
     """Most vCPU at once; 0 for none."""
@@ -97,7 +96,7 @@ class Cluster(Document):
 
 
 class Team(Document):
-    """People who own models or call them, with a namespace of their own."""
+    """A team that owns or calls models, with its own namespace."""
 
     principals: Annotated[tuple[RoleArn, ...], Field(min_length=1)]
     """IAM roles or users: they edit their namespace, and read the models'."""

@@ -1,8 +1,8 @@
-"""Cron expressions as robfig/cron v3 reads them: the parser inside Kubernetes' CronJobs and KEDA's cron
+"""Cron expressions in the syntax of robfig/cron v3, the parser of Kubernetes' CronJobs and KEDA's cron
 scaler.
 
-Other cron libraries know more (day 7 is a Sunday, `L`, `#`, seconds), which those two refuse when it is too
-late. `@daily` and its kind are left out: CronJobs take them, KEDA does not.
+Other cron libraries accept more (day 7 for Sunday, `L`, `#`, seconds), which these two reject only in the
+cluster. `@daily` and the like are left out: CronJobs accept them, KEDA does not.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from modelyard.secret_values import shown
 
 @dataclass(frozen=True)
 class _Part:
-    """One of the five fields: its name, its numbers, and words for some of them."""
+    """One of the five fields: its name, its range, and its names for numbers."""
 
     name: str
     least: int
@@ -44,17 +44,17 @@ _LEAP_YEAR = 2028
 
 
 def check_cron(text: str) -> str:
-    """`text`, where it is an expression that comes true at some time.
+    """`text`, if it is a valid expression that matches at some time.
 
     Raises:
-        ValueError: Kubernetes or KEDA would refuse it, or it names a day that no month has.
+        ValueError: Kubernetes or KEDA would reject it, or it names a day that no month has.
     """
     words = text.split()
     if len(words) != len(_PARTS):
         raise ValueError(f"must have five fields, minute hour day month weekday, has {len(words)}")
     numbers = [_numbers(word, part) for word, part in zip(words, _PARTS, strict=True)]
     days, months = numbers[2], numbers[3]
-    # Where a weekday is named as well, either of the two is enough.
+    # If a weekday is given too, a match of either suffices.
     if _is_any(words[4]) and not _is_any(words[2]):
         longest = max(calendar.monthrange(_LEAP_YEAR, month)[1] for month in months)
         if min(days) > longest:
@@ -69,7 +69,7 @@ def _is_any(word: str) -> bool:
 def _numbers(word: str, part: _Part) -> set[int]:
     found: set[int] = set()
     for piece in word.split(","):
-        if piece:  # robfig/cron skips what stands between two commas
+        if piece:  # robfig/cron skips empty list items
             found |= _range(piece, part)
     if not found:
         raise ValueError(f"{part.name} names nothing")
@@ -85,7 +85,7 @@ def _range(piece: str, part: _Part) -> set[int]:
         first, last = part.least, part.most
     else:
         first = _number(low, part)
-        # `3/10` is 3, 13, … to the end.
+        # `3/10` means 3, 13, … up to the maximum.
         last = _number(high[0], part) if high else part.most if steps else first
     if first > last:
         raise ValueError(f"{part.name} {shown(piece)} ends before it begins")

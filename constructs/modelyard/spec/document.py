@@ -1,4 +1,4 @@
-"""The base of every object that users write: frozen, closed, camelCase in YAML and snake_case in Python."""
+"""The base class of all user input: frozen, no unknown keys, camelCase in YAML and snake_case in Python."""
 
 from __future__ import annotations
 
@@ -12,15 +12,15 @@ from modelyard.engines.registry import service_prefixes
 
 
 class Document(BaseModel):
-    """A frozen record that refuses unknown keys.
+    """A frozen record that rejects unknown keys.
 
-    A default that is a document is made by `model_construct()`: a call would build its validator
-    whenever a command starts.
+    Defaults that are documents use `model_construct()`: a call would build the validator at every start of a
+    command.
     """
 
     model_config = ConfigDict(
         frozen=True,
-        defer_build=True,  # of some fifty classes a command validates three; a start waits for these alone
+        defer_build=True,  # a command validates three of about fifty classes and builds only their validators
         extra="forbid",
         alias_generator=to_camel,
         validate_by_alias=True,
@@ -74,7 +74,7 @@ Budget = Annotated[
         json_schema_input_type=Annotated[str, Field(pattern=rf"^auto$|{_DURATION.pattern}")] | int,
     ),
 ]
-"""A duration like `Seconds`, or None, which is `auto` in YAML, for one that the plan derives."""
+"""A duration like `Seconds`, or None (`auto` in YAML) for one that the plan derives."""
 
 _LATENCY = re.compile(r"^(?P<value>[0-9]+(\.[0-9]+)?)(?P<unit>ms|s)$")
 _PERCENT = re.compile(r"^(?P<value>[0-9]+(\.[0-9]+)?)%$")
@@ -111,12 +111,12 @@ Share = Annotated[
         _parse_percent, json_schema_input_type=Annotated[str, Field(pattern=_PERCENT.pattern)] | float
     ),
 ]
-"""A part of one; `0.5%` in YAML."""
+"""A share between 0 and 1; `0.5%` in YAML."""
 
 ObjectName = Annotated[
     str, Field(pattern=DNS_LABEL, min_length=2, max_length=40), AfterValidator(_not_a_dns_env_clash)
 ]
-"""A DNS-1123 label of 2 to 40 characters: the rest of the 63 is left for suffixes that Kubernetes adds."""
+"""A DNS-1123 label of 2 to 40 characters; the rest of the 63 is left for suffixes that Kubernetes adds."""
 
 SecretName = Annotated[str, Field(pattern=DNS_LABEL, max_length=63)]
-"""The logical name of a secret; each environment maps it to a secret of its own account."""
+"""The logical name of a secret; each environment maps it to a secret in its account."""

@@ -1,4 +1,4 @@
-"""What computes a model: the engine with its features, and the accelerators below it."""
+"""The engine with its features, and the accelerators of a model."""
 
 from __future__ import annotations
 
@@ -16,16 +16,15 @@ from modelyard.spec.document import (
 )
 
 NO_ACCELERATOR = "none"
-"""What a model file writes as `accelerator` to be served by CPUs."""
-# Set by the server's pod, or read by vLLM as something else than people mean (VLLM_PORT is not the API's
-# port).
+"""The value of `accelerator` in a model file for serving on CPUs."""
+# Set by the server's pod, or read by vLLM in an unexpected way (VLLM_PORT is not the API's port).
 _RESERVED_ENV = re.compile(
     r"HOME|USER|TMPDIR|XDG_.*|HF_.*|HUGGING_FACE_HUB_TOKEN|VLLM_(PORT|HOST_IP|API_KEY|CACHE_ROOT)"
     r"|TRITON_CACHE_DIR|TORCHINDUCTOR_CACHE_DIR|FLASHINFER_WORKSPACE_BASE"
 )
 
 LEAST_MAX_MODEL_LEN = 256
-"""The shortest `maxModelLen` that a file may state, and that a fix proposes, in tokens."""
+"""Minimum `maxModelLen`, in tokens, in a file and in a proposed fix."""
 
 
 class ModelAccelerator(Document):
@@ -39,8 +38,7 @@ class ModelAccelerator(Document):
 
 
 class ParallelismSettings(Document):
-    """How a replica is split, where the plan's own choice is not wanted: tensor × pipeline × data is the
-    count of accelerators."""
+    """Overrides how a replica is split: tensor × pipeline × data is the number of accelerators."""
 
     tensor: Annotated[int, Field(ge=1, le=64)] | None = None
     """Slices of every layer; default: all accelerators of a node."""
@@ -57,7 +55,7 @@ _BACKENDS = one_of(backends, lambda value: value in backends())
 
 
 class EngineSettings(Document):
-    """The inference engine and the settings that the plan derives unless they are given here."""
+    """The inference engine, and overrides of the settings that the plan derives."""
 
     name: Annotated[str, *_NAMES] = "auto"
     """`auto`: vLLM on NVIDIA GPUs, vLLM Neuron on Trainium, llama-server for GGUF and on CPUs."""
@@ -130,7 +128,7 @@ def _parse_kv_offload(value: object) -> object:
 
 
 class Features(Document):
-    """What the endpoint offers beyond plain completion."""
+    """Features of the endpoint beyond plain completion."""
 
     tools: bool = False
     """Tool calls, with the parser of the model's family."""

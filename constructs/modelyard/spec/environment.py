@@ -1,5 +1,5 @@
-"""`environments/NAME.yaml`: the only place for accounts, regions, zones, pools, secret names and what may
-differ."""
+"""`environments/NAME.yaml`: the only place for accounts, regions, zones, pools, secret names and
+overrides."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from modelyard.spec.storage import Cache
 
 
 class Monitoring(Document):
-    """How the environment's Prometheus finds monitors."""
+    """How Prometheus discovers and stores the environment's metrics."""
 
     enabled: bool = True
     """Render ServiceMonitors; needs the Prometheus Operator's CRDs in the cluster."""
@@ -64,7 +64,7 @@ class Monitoring(Document):
 
 
 class Gateway(Document):
-    """A way to models from outside the cluster: a load balancer with TLS, by Gateway API."""
+    """Access to models from outside the cluster: a load balancer with TLS, through Gateway API."""
 
     domain: Annotated[
         str, Field(pattern=r"^[a-z0-9]([a-z0-9-]*[a-z0-9])?(\.[a-z0-9]([a-z0-9-]*[a-z0-9])?)+$")
@@ -80,7 +80,7 @@ class Gateway(Document):
 
 
 class Gateways(Document):
-    """The environment's gateways, by who reaches them."""
+    """The environment's gateways, by exposure."""
 
     internal: Gateway | None = None
     """From the VPC and the networks connected to it."""
@@ -88,7 +88,7 @@ class Gateways(Document):
     """From the internet; needs `cidrs`, and an API key of every model behind it."""
 
     def of(self, exposure: str) -> Gateway | None:
-        """The gateway for an exposure; None for `cluster`, and where there is none."""
+        """The gateway for an exposure; None for `cluster`, or if the environment has none."""
         return {"internal": self.internal, "public": self.public}.get(exposure)
 
     @model_validator(mode="after")
@@ -101,7 +101,8 @@ class Gateways(Document):
 
 
 class LiteLlm(Document):
-    """LiteLLM in front of all models: one OpenAI address, model names from the catalogue, keys of its own."""
+    """LiteLLM in front of all models: one OpenAI endpoint, model names from the catalogue, its own API
+    keys."""
 
     master_key: SecretName
     """Logical name of the secret with the key that clients send."""
@@ -114,7 +115,7 @@ class LiteLlm(Document):
 
 
 class Checks(Document):
-    """Jobs that ask every model after it was delivered; the delivery has failed where one of them does."""
+    """Jobs that query every model after its delivery; if one fails, the delivery has failed."""
 
     smoke: bool = True
     """Everything that `modelyard smoke` checks."""
@@ -127,7 +128,7 @@ class Checks(Document):
 
 
 class ArgoCdCapability(Document):
-    """Argo CD as a capability of EKS: AWS runs it, people sign in by IAM Identity Center."""
+    """Argo CD as an EKS capability: AWS runs it, users sign in through IAM Identity Center."""
 
     identity_center: Annotated[str, Field(pattern=r"^arn:aws[a-z-]*:sso:::instance/ssoins-[0-9a-f]{16}$")]
     """The Identity Center instance."""
@@ -138,7 +139,7 @@ class ArgoCdCapability(Document):
 
 
 class GitRepository(Document):
-    """Where Argo CD reads the rendered tree."""
+    """The Git repository from which Argo CD reads the rendered tree."""
 
     url: Annotated[str, Field(pattern=r"^(https://|ssh://|git@).+")]
     revision: str = "main"
@@ -149,7 +150,7 @@ class GitRepository(Document):
 
 
 class Override(Document):
-    """What may differ between environments, and nothing else: promotion stays meaningful."""
+    """The only settings that may differ between environments, so that promotion stays meaningful."""
 
     replicas: Replicas | None = None
     scaling: Scaling | None = None
@@ -166,7 +167,7 @@ def _known(code: str) -> str:
 
 
 class Acknowledgement(Document):
-    """A warning that somebody has read and accepted."""
+    """A warning that was reviewed and accepted."""
 
     code: Annotated[str, Field(pattern=r"^[A-Z0-9]+$"), AfterValidator(_known)]
     """The finding's code."""
@@ -243,19 +244,19 @@ class Environment(Document):
 
     @property
     def weights_bucket(self) -> str | None:
-        """Name of the bucket for weights that are streamed, where there is to be one."""
+        """Name of the bucket for streamed weights, if it is enabled."""
         if not self.cache.weights_bucket:
             return None
         return f"modelyard-{self.name}-weights-{self.account}-{self.region}"
 
     @property
     def readable_buckets(self) -> tuple[str, ...]:
-        """Buckets that model servers may stream weights from."""
+        """Buckets from which model servers can stream weights."""
         return (*((self.weights_bucket,) if self.weights_bucket else ()), *self.cache.read_buckets)
 
     @property
     def reports_checks(self) -> bool:
-        """Whether the jobs of `checks` put what they find into a bucket: where Flux runs them."""
+        """Whether the check jobs write reports to a bucket: only if Flux runs them."""
         return self.delivery == "flux" and self.checks.enabled
 
     def team_namespace(self, team: str) -> str:
@@ -263,11 +264,11 @@ class Environment(Document):
         return self.teams[team].namespace or team
 
     def share(self, team: str) -> dict[str, int] | None:
-        """Accelerators by kind that the models of `team` may hold; None where nothing limits them."""
+        """Accelerators by type that the models of `team` may hold; None: no limit."""
         return self.teams[team].accelerators if team in self.teams else None
 
     def pool_zones(self, pool: Pool) -> tuple[str, ...]:
-        """Zones of `pool`: its own, or the environment's."""
+        """Zones of `pool`; default: the environment's."""
         return pool.zones or self.availability_zones
 
     @field_validator("availability_zones")

@@ -1,5 +1,4 @@
-"""One question to the memory model, as `modelyard estimate` takes it on the command line or from a line of
-JSON."""
+"""A query of the memory model, from the command line of `modelyard estimate` or a line of JSON."""
 
 from __future__ import annotations
 
@@ -29,7 +28,7 @@ _ENGINES = one_of(memory_models, lambda value: isinstance(value, str) and has_me
 
 
 class EstimateRequest(Document):
-    """What to estimate. A field that is absent has the engine's own default."""
+    """What to estimate. Absent fields have the engine's default."""
 
     id: str | int | None = None
     """Given back with the answer."""
@@ -64,7 +63,7 @@ class EstimateRequest(Document):
     @model_validator(mode="before")
     @classmethod
     def _absent_is_null(cls, values: Any) -> Any:
-        """Null means absent, in every field."""
+        """Treat null as absent, in every field."""
         return (
             {k: v for k, v in values.items() if v not in (None, "")} if isinstance(values, dict) else values
         )

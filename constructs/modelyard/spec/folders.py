@@ -1,5 +1,4 @@
-"""Which files of a folder are read: `.yaml` and `.yml`, and neither hidden ones nor what editors leave beside
-them."""
+"""Which files of a folder are read: `.yaml` and `.yml`, except hidden files and editor backups."""
 
 from __future__ import annotations
 
@@ -12,12 +11,12 @@ from modelyard.findings import Finding, Location
 
 SUFFIXES = (".yaml", ".yml")
 _MOST_ENTRIES = 5_000
-"""Below a team's folder: what has more is no folder of model files."""
+"""Maximum entries below a team's folder; with more, it is not a folder of model files."""
 _MOST_UNREAD = 20
 
 
 def yaml_files(folder: Path) -> list[Path]:
-    """The files directly in `folder`, by name.
+    """The YAML files directly in `folder`, sorted by name.
 
     Raises:
         OSError: it cannot be read.
@@ -26,7 +25,7 @@ def yaml_files(folder: Path) -> list[Path]:
 
 
 def team_folders(folder: Path) -> list[Path]:
-    """The folders directly in `folder`, by name: each holds the models of the team that it is called after.
+    """The folders directly in `folder`, by name: each holds the models of the team with its name.
 
     Raises:
         OSError: it cannot be read.
@@ -35,7 +34,7 @@ def team_folders(folder: Path) -> list[Path]:
 
 
 def unread_findings(team: Path) -> Iterator[Finding]:
-    """Files below a team's folder that would be overlooked. Links to folders are not followed."""
+    """Nested YAML files below a team's folder, which are not read. Symlinks to folders are not followed."""
     unread = 0
     entries = 0
     for here, folders, names in os.walk(team):
@@ -59,7 +58,8 @@ def unread_findings(team: Path) -> Iterator[Finding]:
 
 
 def environment_files(folder: Path) -> Mapping[str, list[Path]]:
-    """Environments by name; more than one file a name is a mistake. None where the folder cannot be read."""
+    """Environment files by name; more than one file per name is an error. Empty if the folder cannot be
+    read."""
     found: dict[str, list[Path]] = defaultdict(list)
     try:
         files = yaml_files(folder)

@@ -1,4 +1,4 @@
-"""What an environment may cost, who hears of it, and when it sleeps."""
+"""Cost limits of an environment, their recipients, and office hours."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ Email = Annotated[str, Field(pattern=r"^[^@\s]+@[^@\s]+\.[^@\s]+$")]
 
 
 class CostLimits(Document):
-    """Limits on the bill that warn; nothing is ever switched off by them."""
+    """Cost limits that only alert; they never switch anything off."""
 
     monthly_usd: Annotated[int, Field(ge=1)] | None = None
     """Budget of the environment in US dollars a month, by its tag `modelyard:environment`."""
@@ -38,7 +38,7 @@ class CostLimits(Document):
 
 
 class OfficeHours(Document):
-    """Times in which models run; outside of them they have no replica, and their nodes go."""
+    """Hours in which models run; outside of them models scale to zero and their nodes are removed."""
 
     start: Cron
     """Cron expression of the beginning, such as `0 7 * * 1-5`."""

@@ -1,4 +1,4 @@
-"""Labels of Kubernetes and tags of AWS: what their own APIs accept."""
+"""Kubernetes labels and AWS tags, by the rules of their APIs."""
 
 from __future__ import annotations
 
@@ -15,9 +15,9 @@ _DOMAIN = re.compile(r"[a-z0-9]([a-z0-9-]*[a-z0-9])?(\.[a-z0-9]([a-z0-9-]*[a-z0-
 _TAG_SIGNS = frozenset(" _.:/=+-@")
 
 
-@lru_cache(maxsize=1 << 16)  # the objects of a thousand models have the same few keys
+@lru_cache(maxsize=1 << 16)  # the objects of a thousand models share few keys
 def is_qualified_name(text: str) -> bool:
-    """Whether `text` can be the key of a label or of an annotation (apimachinery's IsQualifiedName)."""
+    """Whether `text` is a valid label or annotation key (apimachinery's IsQualifiedName)."""
     domain, slash, name = text.rpartition("/")
     if slash and (len(domain) > 253 or not _DOMAIN.fullmatch(domain)):
         return False
@@ -26,7 +26,7 @@ def is_qualified_name(text: str) -> bool:
 
 @lru_cache(maxsize=1 << 16)
 def is_label_value(text: str) -> bool:
-    """Whether `text` can be the value of a label (apimachinery's IsValidLabelValue)."""
+    """Whether `text` is a valid label value (apimachinery's IsValidLabelValue)."""
     return not text or bool(_NAME.fullmatch(text))
 
 

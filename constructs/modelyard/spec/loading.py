@@ -1,4 +1,4 @@
-"""Files to models and environments: every problem of every file in one run."""
+"""Load models and environments from files, with every problem of every file in one run."""
 
 from __future__ import annotations
 
@@ -40,21 +40,21 @@ D = TypeVar("D", bound=Document)
 
 @dataclass(frozen=True)
 class Catalogue:
-    """The models of a folder, by name, and the files they came from."""
+    """The models of a folder by name, and their source files."""
 
     models: Mapping[str, Model] = field(default_factory=lambda: MappingProxyType({}))
     sources: Mapping[str, YamlSource] = field(default_factory=lambda: MappingProxyType({}))
 
     def locate(self, name: str, path: FieldPath = ()) -> Location | None:
-        """Where `path` of model `name` stands, or the model's first line."""
+        """The location of `path` in model `name`, or the model's first line."""
         source = self.sources.get(name)
         return source.locate(path) if source else None
 
 
 def load_catalogue(folder: Path) -> tuple[Catalogue, list[Finding]]:
-    """Read the model files in `folder` and in its teams' folders.
+    """Read the model files in `folder` and in its team folders.
 
-    Broken files are findings, and stay in as far as they can be understood.
+    Problems are findings; invalid files are kept as far as they can be parsed.
     """
     models: dict[str, Model] = {}
     sources: dict[str, YamlSource] = {}
@@ -85,9 +85,9 @@ def load_catalogue(folder: Path) -> tuple[Catalogue, list[Finding]]:
 
 
 def _model_paths(folder: Path) -> tuple[list[tuple[Path, str | None]], list[Finding]]:
-    """Every model file with the team in whose folder it lies, and what cannot be read.
+    """Every model file with the team of its folder, and findings for unreadable folders.
 
-    A folder that is left out in silence would take its models out of the cluster.
+    Silently skipping a folder would remove its models from the cluster.
     """
     paths: list[tuple[Path, str | None]] = []
     findings: list[Finding] = []
@@ -112,11 +112,10 @@ def _model_paths(folder: Path) -> tuple[list[tuple[Path, str | None]], list[Find
 def load_model(
     path: Path, *, team: str | None = None
 ) -> tuple[Model | None, YamlSource | None, list[Finding]]:
-    """Read one model file; `team` owns it where it lies in that team's folder.
+    """Read one model file; `team` is its owner if it is in that team's folder.
 
-    The model is None when too little of the file can be understood. With findings it may still be a model,
-    made of the parts that are right, so that later checks report their problems in the same run; it must not
-    be deployed.
+    The model is None if too little of the file is valid. With findings there may still be a model, built from
+    the valid parts, so that later checks report their problems in the same run; it must not be deployed.
     """
     source = read_yaml(path)
     if isinstance(source, Finding):
@@ -139,13 +138,13 @@ def load_model(
     return model, bare, findings
 
 
-# Where a model file may name a config.json by its path.
+# Where a model file can refer to a config.json by path.
 _CONFIGS: tuple[FieldPath, ...] = (("model",), ("speculativeDecoding", "model"))
 
 
 def _with_config(source: YamlSource, folder: Path) -> tuple[YamlSource, list[Finding]]:
-    """`source` with every config.json that a path points to in the path's place; without it when it is not
-    one."""
+    """`source` with every config.json path replaced by the file's content, or removed if it is not a
+    config.json."""
     data, findings = deepcopy(source.data), []
     for path in _CONFIGS:
         weights = _value_at(data, path)
@@ -169,7 +168,7 @@ def _with_config(source: YamlSource, folder: Path) -> tuple[YamlSource, list[Fin
 
 
 def _with_owner(source: YamlSource, team: str) -> tuple[YamlSource, list[Finding]]:
-    """`source` with `team` as its owner; the finding where the file names another one."""
+    """`source` with owner `team`; a finding if the file names another owner."""
     owner = source.data.get("owner") or {}
     if not isinstance(owner, dict):
         return source, []
@@ -187,7 +186,7 @@ def _with_owner(source: YamlSource, team: str) -> tuple[YamlSource, list[Finding
 
 
 def _config_at(path: Path) -> tuple[Any, str | None]:
-    """What a config.json says, and why it says nothing."""
+    """The content of a config.json, and the error if there is one."""
     text = read_file(path, CONFIG)
     if isinstance(text, Finding):
         return None, text.message.removeprefix("cannot read the file: ")
@@ -199,11 +198,11 @@ def _config_at(path: Path) -> tuple[Any, str | None]:
 
 
 MOST_PROBLEMS = 100
-"""Of one kind in one file that are listed: nobody reads more, and a file can have ten thousand."""
+"""Maximum listed problems of one kind per file: nobody reads more, and a file can have ten thousand."""
 
 
 def _first(findings: Iterable[Finding], left: int = 0) -> list[Finding]:
-    """The first of `findings`, and how many there are beside them; `left` were not even made."""
+    """The first of `findings` and the number of the others, including `left` that were never created."""
     rest = iter(findings)
     listed = list(islice(rest, MOST_PROBLEMS))
     left += sum(1 for _ in rest)
@@ -215,7 +214,7 @@ def _first(findings: Iterable[Finding], left: int = 0) -> list[Finding]:
 
 
 def load_environment(path: Path) -> tuple[Environment | None, YamlSource | None, list[Finding]]:
-    """Read one environment file; the environment is None when it has an error."""
+    """Read one environment file; the environment is None if it has an error."""
     source = read_yaml(path)
     if isinstance(source, Finding):
         return None, None, unreadable(source, path)
@@ -228,13 +227,12 @@ def load_environment(path: Path) -> tuple[Environment | None, YamlSource | None,
 
 
 def load_pipeline(path: Path) -> tuple[Pipeline | None, YamlSource | None, list[Finding]]:
-    """Read the pipeline's file, `.yaml` or `.yml`; the pipeline is None when it has an error."""
+    """Read the pipeline file, `.yaml` or `.yml`; the pipeline is None if it has an error."""
     return _load_alone(path, Pipeline, "the pipeline stands")
 
 
 def load_settings(path: Path) -> tuple[ProjectSettings | None, list[Finding]]:
-    """Read the project's own settings, `.yaml` or `.yml`: the defaults where there is no file, None when it
-    has an error."""
+    """Read the project settings, `.yaml` or `.yml`: defaults if there is no file, None if it has an error."""
     if not any(path.with_suffix(suffix).exists() for suffix in SUFFIXES):
         return ProjectSettings(), []
     settings, _, findings = _load_alone(path, ProjectSettings, "the project's settings stand")
@@ -247,7 +245,7 @@ AloneT = TypeVar("AloneT", Pipeline, ProjectSettings)
 def _load_alone(
     path: Path, kind: type[AloneT], they_stand: str
 ) -> tuple[AloneT | None, YamlSource | None, list[Finding]]:
-    """A document that a project has one of, at `path` or with the other suffix."""
+    """A document that a project has once, at `path` or with the other suffix."""
     found = [file for suffix in SUFFIXES if (file := path.with_suffix(suffix)).exists()]
     if len(found) > 1:
         both = Finding(
@@ -269,16 +267,14 @@ def _load_alone(
     return (None if findings else document), refused.source, findings
 
 
-# What stands in for a required value that is missing or wrong, so that the checks of everything else still
-# run.
+# Placeholders for required values that are missing or wrong, so that all other checks still run.
 _STAND_INS: dict[str, Any] = {"accelerator": "auto", "replicas": 1}
 
 
 def _validate_bare(
     document: type[D], source: YamlSource, refused: RefusedSecrets, defaults: dict[str, Any]
 ) -> tuple[D | None, list[Finding]]:
-    """Validate the file without its secrets; what is wrong only because one was taken out is no problem of
-    the file."""
+    """Validate the file without its secrets; problems caused only by removing a secret are dropped."""
     parsed, problems = _validate(document, refused.source, defaults)
     if refused.findings:
         meant = {(each.code, each.location) for each in _validate(document, source, defaults)[1]}
@@ -289,7 +285,7 @@ def _validate_bare(
 def _validate(
     document: type[D], source: YamlSource, defaults: dict[str, Any]
 ) -> tuple[D | None, list[Finding]]:
-    """Validate, and validate again without what was wrong, until nothing new turns up."""
+    """Validate, and repeat without the invalid parts until nothing new turns up."""
     findings: list[Finding] = []
     data = {**defaults, **deepcopy(source.data, _unchanged(source.data))}
     for _ in range(4):
@@ -308,7 +304,7 @@ def _validate(
 
 
 def _unchanged(data: dict[str, Any]) -> dict[int, Any]:
-    """What copying leaves as it is: nothing is ever taken out of a config.json, and it may have 200,000
+    """Memo for deepcopy: a config.json is shared, not copied. It is never changed and may have 200,000
     values."""
     configs = (_value_at(data, (*path, "config")) for path in _CONFIGS)
     return {id(config): config for config in configs if isinstance(config, dict)}
@@ -321,9 +317,9 @@ def _value_at(data: Any, path: FieldPath) -> Any:
 
 
 def _mend(document: type[Document], data: dict[str, Any], path: FieldPath) -> bool:
-    """Take what is wrong out of `data`, or put a stand-in for it; False when neither can be done.
+    """Remove the invalid part from `data`, or replace it by a placeholder; False if neither is possible.
 
-    What is taken is the smallest part around `path` that the format does not require.
+    Removes the smallest part around `path` that the format does not require.
     """
     if path and path[0] in _STAND_INS:
         data[str(path[0])] = _STAND_INS[str(path[0])]
@@ -376,7 +372,7 @@ _SECRET_NAMES = frozenset({"apiKey", "auth", "certificate", "masterKey"})
 
 
 def _names_a_secret(path: FieldPath) -> bool:
-    """Where the name of a secret belongs, people put the secret."""
+    """Whether the field takes a secret's name: users put the secret itself there."""
     return path[:1] == ("secrets",) or bool(_SECRET_NAMES.intersection(map(str, path)))
 
 

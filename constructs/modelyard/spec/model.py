@@ -1,4 +1,4 @@
-"""`models/NAME.yaml`: one model, three lines or a page; nothing in it belongs to an account or an
+"""`models/NAME.yaml`: one model, three lines or a page; nothing in it depends on an account or an
 environment."""
 
 from __future__ import annotations
@@ -103,8 +103,8 @@ class Model(Document):
 
     @property
     def downloaded(self) -> tuple[Weights | DraftModel | Adapter, ...]:
-        """Base model, draft and adapters, in this order, that come from the Hub; `efs://` weights are there
-        already, `s3://` ones are streamed."""
+        """Base model, draft and adapters, in this order, that come from the Hub; `efs://` weights are already
+        in place and `s3://` weights are streamed."""
         draft = self.speculative_decoding.model if self.speculative_decoding else None
         parts: list[Weights | DraftModel | Adapter] = [self.model, *self.adapters]
         if draft:

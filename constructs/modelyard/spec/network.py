@@ -1,4 +1,4 @@
-"""The environment's network: a new VPC, or one that is there."""
+"""The environment's network: a new VPC, or an existing one."""
 
 from __future__ import annotations
 
@@ -11,10 +11,10 @@ from modelyard.spec.document import Document
 
 
 def check_network(text: str) -> str:
-    """`text`, where it is an IPv4 network.
+    """`text`, if it is an IPv4 network.
 
     Raises:
-        ValueError: a number is above 255, or bits are set behind the prefix, which EC2 and Kubernetes refuse.
+        ValueError: a number is above 255, or host bits are set, which EC2 and Kubernetes reject.
     """
     try:
         IPv4Network(text)
@@ -32,7 +32,7 @@ Cidr = Annotated[
 
 
 class ExistingVpc(Document):
-    """A VPC that somebody else manages; nothing in it is changed, endpoints and flow logs apart."""
+    """A VPC that is managed elsewhere; Modelyard only adds endpoints and flow logs."""
 
     id: Annotated[str, Field(pattern=r"^vpc-[0-9a-f]{8,17}$")]
     private_subnets: dict[str, Annotated[str, Field(pattern=r"^subnet-[0-9a-f]{8,17}$")]]
@@ -44,7 +44,7 @@ class ExistingVpc(Document):
 
 
 class Network(Document):
-    """The VPC that Modelyard creates, or the one it uses."""
+    """The VPC: created by Modelyard, or an existing one."""
 
     vpc: ExistingVpc | None = None
     """A VPC of your own; default: Modelyard creates one."""

@@ -1,4 +1,4 @@
-"""How a model is run: replicas, scaling, access, caches, and what is promised of it."""
+"""How a model is operated: replicas, scaling, access, caches and service levels."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ _BatchFile = Annotated[str, Field(pattern=r"^efs://batches(/[A-Za-z0-9_.-]+)+$")
 
 
 class Owner(Document):
-    """Who answers for the model and who pays."""
+    """Who is responsible for the model, and who pays for it."""
 
     team: Annotated[str, Field(pattern=r"^[A-Za-z0-9]([A-Za-z0-9_.-]{0,61}[A-Za-z0-9])?$")]
     cost_center: Annotated[str, Field(pattern=r"^[A-Za-z0-9]([A-Za-z0-9_.-]{0,61}[A-Za-z0-9])?$")] | None = (
@@ -38,7 +38,7 @@ class Owner(Document):
 
 
 class Replicas(Document):
-    """How many copies serve."""
+    """Number of replicas."""
 
     min: Annotated[int, Field(ge=0, le=500)]
     max: Annotated[int, Field(ge=1, le=500)]
@@ -55,17 +55,17 @@ def parse_replicas(value: object) -> object:
 
 
 def begins_and_ends(start: str, end: str) -> None:
-    """Refuse times that are none: KEDA takes no scaler whose start is its end.
+    """Reject empty time ranges: KEDA rejects a scaler whose start equals its end.
 
     Raises:
-        ValueError: they are the same.
+        ValueError: start and end are equal.
     """
     if start.split() == end.split():
         raise ValueError(f"start and end are the same, {shown(start)}")
 
 
 class Hours(Document):
-    """Times at which replicas are kept, such as office hours."""
+    """Hours in which a minimum of replicas runs, such as office hours."""
 
     start: Cron
     """Cron expression of the beginning, five fields."""
@@ -135,7 +135,7 @@ class Access(Document):
 
 
 class Disaggregation(Document):
-    """Replicas that only read prompts, apart from those that generate: neither holds up the other."""
+    """Prefill on separate replicas, so that prefill and decode do not delay each other."""
 
     prefill: Annotated[Replicas, BeforeValidator(parse_replicas, json_schema_input_type=Replicas | int)]
     """Replicas that read prompts; `replicas` are those that generate."""
@@ -144,7 +144,7 @@ class Disaggregation(Document):
 
 
 class Batch(Document):
-    """A job over a file of requests (vLLM's run-batch) instead of an endpoint."""
+    """A batch job over a file of requests (vLLM's run-batch) instead of an endpoint."""
 
     input: _BatchFile
     """Requests in OpenAI's batch format, one a line: a file below `efs://batches/` in the shared cache."""
@@ -157,7 +157,7 @@ class Batch(Document):
 
 
 class ModelCacheSettings(Document):
-    """How servers get at the weights."""
+    """How servers load the weights."""
 
     strategy: CacheStrategy
     """`efs`: read from the shared cache; `s3-stream`: streamed from the weights' bucket into the GPU; `nvme`:
@@ -169,8 +169,7 @@ def parse_cache(value: object) -> object:
 
 
 class ServiceLevels(Document):
-    """What callers may rely on; each one that is stated brings an alert on the rate at which its budget
-    burns."""
+    """Service levels; each stated one creates burn rate alerts."""
 
     ttft_p95: Latency | None = None
     """Time to the first token of 95 % of requests, such as 800ms."""
@@ -184,7 +183,7 @@ class ServiceLevels(Document):
 
 
 class Observability(Document):
-    """How the model is watched."""
+    """Monitoring of the model."""
 
     scrape_interval: Seconds = 15
     """Time between two readings of the metrics."""
@@ -215,7 +214,7 @@ PATCHABLE = (
     "ServiceAccount",
     "ServiceMonitor",
 )
-"""Kinds of objects that some model renders; which ones a certain model does, its rendering says."""
+"""Kinds that models can render; which of them one model renders depends on its settings."""
 
 
 def _rendered_kind(kind: str) -> str:
@@ -231,7 +230,7 @@ def _rendered_kind(kind: str) -> str:
 
 
 class Patch(Document):
-    """A last resort: a merge over one rendered object, checked afterwards like everything else."""
+    """A last resort: a merge patch of one rendered object, which is then checked like every other object."""
 
     kind: Annotated[str, AfterValidator(_rendered_kind)]
     """Kind of the object to change."""

@@ -1,4 +1,4 @@
-"""`pipeline.yaml`: from which repository, through which environments, and who has to agree."""
+"""`pipeline.yaml`: repository, environments in order, and approvals."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ EnvironmentName = Annotated[str, Field(pattern=DNS_LABEL, max_length=20)]
 
 
 class Stage(Document):
-    """One environment on the way; in YAML a name alone is short for one without approval."""
+    """One environment of the pipeline; in YAML, a plain name is a stage without approval."""
 
     environment: EnvironmentName
     """Name of a file in `environments`."""
@@ -28,7 +28,7 @@ StageOrName = Annotated[Stage, BeforeValidator(_name_alone, json_schema_input_ty
 
 
 class Pipeline(Document):
-    """The way of a change from a branch to production."""
+    """The path of a change from a branch to production."""
 
     repository: Annotated[str, Field(pattern=r"^[A-Za-z0-9_.-]+/[A-Za-z0-9_.-]+$")]
     """`OWNER/NAME`, as GitHub writes it."""

@@ -1,4 +1,4 @@
-"""Accelerator pools: what Karpenter may launch for models, and what of it is paid for already."""
+"""Accelerator pools: the nodes that Karpenter can launch for models, and paid reservations."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ CapacityType = Literal["reserved", "on-demand", "spot"]
 
 
 class Reservation(Document):
-    """Capacity of EC2 that is paid for whether it is used or not."""
+    """Reserved EC2 capacity, paid for whether used or not."""
 
     id: Annotated[str, Field(pattern=r"^cr-[0-9a-f]{8,17}$")]
     """The capacity reservation, cr-…; of a Capacity Block too."""
@@ -93,5 +93,5 @@ class Pool(Document):
         return self
 
     def has_price(self, instance_type: str) -> bool:
-        """Whether this pool states what `instance_type` costs on demand."""
+        """Whether this pool states an on-demand price for `instance_type`."""
         return "on-demand" in self.prices.get(instance_type, {})

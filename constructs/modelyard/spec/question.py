@@ -1,4 +1,4 @@
-"""Questions to the memory model as JSON: one object, or one a line of a file of any length."""
+"""Queries of the memory model as JSON: one object, or JSON Lines of any length."""
 
 from __future__ import annotations
 
@@ -15,14 +15,14 @@ from modelyard.secret_values import mask, shown
 from modelyard.spec.estimate import EstimateRequest
 
 LONGEST_LINE = 4 << 20
-"""Bytes of one line that are read: the largest published config.json, with a list of quantized layers, has 2
+"""Maximum bytes of one line: the largest published config.json, with a list of quantized layers, has 2
 MiB."""
 
 
 @dataclass(frozen=True)
 class Question:
-    """One request, or the findings that say why there is none. `id` is what the answer gives back; None where
-    the question has none that can be read."""
+    """One request, or the findings that say why there is none. `id` is repeated in the answer; None if the
+    question has no readable ID."""
 
     request: EstimateRequest | None
     findings: tuple[Finding, ...] = ()
@@ -30,7 +30,7 @@ class Question:
 
 
 def read_question(record: object) -> Question:
-    """`record` is what JSON says, with keys in JSON's spelling."""
+    """Validate `record`, a JSON value whose keys are spelled as in JSON."""
     if not isinstance(record, dict):
         what = type(record).__name__ if record is not None else "null"
         return Question(
@@ -51,7 +51,7 @@ def read_question(record: object) -> Question:
 
 
 def read_questions(lines: BinaryIO) -> Iterator[Question]:
-    """One question a line of JSON Lines, as they come; findings name the line. Empty lines ask nothing."""
+    """One question per line of JSON Lines, as a stream; findings name the line. Empty lines are skipped."""
     number = 0
     while line := lines.readline(LONGEST_LINE + 1):
         number += 1
@@ -81,7 +81,7 @@ def _question(line: bytes, number: int) -> Question:
 
 
 def _whole(record: dict[str, Any]) -> dict[str, Any]:
-    """JSON has one kind of number: 2.0 asks for what 2 does."""
+    """JSON has one number type, so 2.0 means 2."""
     return {k: int(v) if isinstance(v, float) and v.is_integer() else v for k, v in record.items()}
 
 

@@ -1,6 +1,6 @@
-"""SEC001: values of secrets in a file, and the file without them.
+"""SEC001: finds secret values in a file, and removes them from it.
 
-What is read further has no secret in it any more: no message, table or object can repeat one.
+Later steps only see the file without secrets, so no message, table or object can repeat one.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from modelyard.secret_values import HIDDEN, Suspect, mask_key, settings, sightin
 from modelyard.spec.yaml_reader import FieldPath
 from modelyard.spec.yaml_source import YamlSource
 
-# Where a file has the logical name of a secret, or its name in AWS Secrets Manager.
+# Fields with the logical name of a secret, or its name in AWS Secrets Manager.
 _NAMES: tuple[tuple[str, ...], ...] = (
     ("model", "auth"),
     ("access", "apiKey"),
@@ -34,7 +34,7 @@ _STORE = (
     "environment's secrets"
 )
 _FIX = f"{_STORE}; files refer to it by that NAME, such as model.auth: hf-token"
-# Where people put secrets for the server, which gets those of two keys alone.
+# For secrets that users put into server settings; a server only gets the secrets of two keys.
 _FIX_SERVER = (
     f"{_STORE}; a server is given the ones that model.auth and access.apiKey name, and no others: "
     "take this one out here"
@@ -49,12 +49,12 @@ _FIX_RANDOM = (
 
 
 MOST_SECRETS = 100
-"""Of one file: one with more is read no further, so nothing is taken out of it."""
+"""Maximum secrets per file; a file with more is not read further, so nothing is removed from it."""
 
 
 @dataclass(frozen=True)
 class RefusedSecrets:
-    """A file's secrets: the findings, the file without them, and the texts themselves, to keep them out of
+    """A file's secrets: the findings, the file without them, and the secret texts, to keep them out of
     messages."""
 
     source: YamlSource
@@ -71,7 +71,7 @@ def refuse_secrets(source: YamlSource) -> RefusedSecrets:
     findings = {location: finding for location, finding, _ in written}
     said = sorted((location, "".join(piece.split())) for location, _, piece in written)
     places = sorted({*source.keys.values(), *source.values.values()})
-    said_at: dict[FieldPath, frozenset[str]] = {}  # a text of one value can hold thousands
+    said_at: dict[FieldPath, frozenset[str]] = {}  # the text of one value can hold thousands
     for suspect in found:
         if suspect.path not in said_at:
             starts = [source.locate(suspect.path, key=key) for key in (True, False)]
@@ -92,7 +92,7 @@ def refuse_secrets(source: YamlSource) -> RefusedSecrets:
 def bare_config(
     config: dict[str, Any], stated: str, location: Location
 ) -> tuple[dict[str, Any], list[Finding]]:
-    """What a config.json says without its secrets, which are findings at the place that names the file."""
+    """A config.json without its secrets, and findings located at the field that names the file."""
     found = suspects(config, is_foreign=lambda path: True)
     kinds = dict.fromkeys(suspect.why for suspect in found)
     return without(config, found) if found else config, [
@@ -102,7 +102,7 @@ def bare_config(
 
 
 def conceal(findings: Iterable[Finding], pieces: Iterable[str]) -> list[Finding]:
-    """The same findings, none of them with one of the secrets `pieces`."""
+    """The same findings with the secrets `pieces` masked."""
     whole = sorted({piece for piece in pieces if piece.strip()}, key=len, reverse=True)
     return [
         replace(each, message=_concealed(each.message, whole), fix=_concealed(each.fix, whole))
@@ -111,19 +111,18 @@ def conceal(findings: Iterable[Finding], pieces: Iterable[str]) -> list[Finding]
 
 
 def unreadable(finding: Finding, path: Path) -> list[Finding]:
-    """`finding` about a file that is no YAML, without the secrets that stand in the file: parsers quote what
-    they read."""
+    """`finding` about invalid YAML, with the file's secrets masked: parsers quote their input."""
     text = read_file(path, SPEC)
     if isinstance(text, Finding):
         return [finding]
     found = [text[s.start : s.end] for s in (*settings(text), *sightings(text))]
-    # Parsers quote aliases and tags without their sign.
+    # Parsers quote aliases, anchors and tags without their sigil.
     return conceal([finding], [*found, *(piece.lstrip("*&!") for piece in found)])
 
 
 def _concealed(text: str, pieces: Iterable[str]) -> str:
     for piece in pieces:
-        # A short one may be a part of any word.
+        # A short secret may be part of any word.
         anywhere = len(piece) > 5
         text = re.sub(re.escape(piece) if anywhere else rf"\b{re.escape(piece)}\b", HIDDEN, text)
     return text
@@ -141,7 +140,7 @@ def _is_foreign(path: tuple[str | int, ...]) -> bool:
 
 
 def _written(source: YamlSource) -> Iterator[tuple[Location, Finding, str]]:
-    """What the text itself shows: shapes anywhere, settings in comments."""
+    """Secrets in the raw text: known shapes anywhere, settings in comments."""
     text = source.text
     shaped = sightings(text)
     starts = [sighting.start for sighting in shaped]
@@ -175,7 +174,8 @@ def _fix(suspect: Suspect) -> str:
 
 
 def _said_at(first: Location, places: list[Location], said: list[tuple[Location, str]]) -> Iterator[str]:
-    """What of `said` stands in the key or value that begins at `first`: before the next of `places`."""
+    """The pieces of `said` within the key or value that starts at `first`, that is, before the next of
+    `places`."""
     position = bisect_right(places, first)
     begin = bisect_left(said, (first, ""))
     end = bisect_left(said, (places[position], "")) if position < len(places) else len(said)
@@ -183,7 +183,7 @@ def _said_at(first: Location, places: list[Location], said: list[tuple[Location,
 
 
 def _place(source: YamlSource, suspect: Suspect) -> Location:
-    """The place of the secret itself, where the file has it in one piece; else that of its value."""
+    """The location of the secret itself if it is in one piece in the file; else of its value."""
     value = source.locate(suspect.path)
     starts = _line_starts(source.text)
     if suspect.named or value.line > len(starts):  # YAML has more line breaks than text editors

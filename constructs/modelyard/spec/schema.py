@@ -1,4 +1,4 @@
-"""JSON Schema of the kinds of files, from the same classes that read them."""
+"""JSON Schemas of the file formats, from the classes that read them."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ _DRAFT = "https://json-schema.org/draft/2020-12/schema"
 
 
 def model_schema(environment: Environment | None = None) -> dict[str, Any]:
-    """Schema of `models/*.yaml`; with `environment`, its pools and secrets are the only ones offered."""
+    """Schema of `models/*.yaml`; with `environment`, only its pools and secrets are allowed."""
     schema = _schema(Model, "A served model")
     if environment:
         schema["properties"]["pool"] = {**schema["properties"]["pool"], "enum": [*environment.pools, None]}
@@ -41,13 +41,13 @@ def project_schema() -> dict[str, Any]:
 
 def _schema(document: type[Document], title: str) -> dict[str, Any]:
     schema: dict[str, Any] = _on_one_line(document.model_json_schema(by_alias=True, mode="validation"))
-    # The reader takes the name from the file.
+    # The default name is the file name.
     schema["required"] = [name for name in schema.get("required", ()) if name != "name"]
     return {"$schema": _DRAFT, **schema, "title": title}
 
 
 def _on_one_line(schema: Any) -> Any:
-    """Descriptions without the line breaks of the source: editors break lines themselves."""
+    """Descriptions on one line: editors wrap them."""
     if isinstance(schema, list):
         return [_on_one_line(each) for each in schema]
     if not isinstance(schema, dict):

@@ -1,5 +1,4 @@
-"""`modelyard.yaml`: settings of the project itself, beside its models and environments; most projects need
-none."""
+"""`modelyard.yaml`: settings of the project, beside its models and environments; most projects need none."""
 
 from __future__ import annotations
 
@@ -12,7 +11,7 @@ from modelyard.spec.document import Document
 
 
 class ProjectSettings(Document):
-    """What holds for every environment of a project."""
+    """Settings for all environments of a project."""
 
     charts: Annotated[str, Field(min_length=1, max_length=255)] | None = None
     """A Python package or file of the project whose `compose` adds or replaces objects; none: what Modelyard

@@ -1,4 +1,4 @@
-"""Where weights are kept: the shared model cache, and buckets that servers stream from."""
+"""Storage of weights: the shared model cache, and buckets for streaming."""
 
 from __future__ import annotations
 
@@ -17,14 +17,14 @@ _LUSTRE_STEP_GIB: Final = 2400
 
 
 def lustre_capacity_gib(wanted: int) -> int:
-    """The next size that FSx sells: 1,200 GiB, or multiples of 2,400 (FSx API, StorageCapacity)."""
+    """The next FSx capacity: 1,200 GiB, or multiples of 2,400 GiB (FSx API, StorageCapacity)."""
     if wanted <= _LUSTRE_SMALLEST_GIB:
         return _LUSTRE_SMALLEST_GIB
     return math.ceil(wanted / _LUSTRE_STEP_GIB) * _LUSTRE_STEP_GIB
 
 
 class Cache(Document):
-    """The file system that all model servers share, and the bucket that they stream from."""
+    """The file system that all model servers share, and the bucket from which they stream."""
 
     file_system: Literal["efs", "s3-files", "lustre"] = "efs"
     """`efs`: survives the loss of a zone; `s3-files`: a file system over the weights' bucket; `lustre`: the

@@ -1,4 +1,4 @@
-"""Names of time zones, as the IANA database has them."""
+"""Time zone names of the IANA database."""
 
 from __future__ import annotations
 
@@ -13,21 +13,20 @@ from modelyard.reading import closest
 
 @cache
 def _names() -> frozenset[str]:
-    # The package, not the machine's own database: every machine then gives the same answer, slim images
-    # included.
+    # From the package, not the machine's database: every machine gives the same answer, slim images too.
     return frozenset(files("tzdata").joinpath("zones").read_text(encoding="utf-8").split())
 
 
 def check_timezone(name: str) -> str:
-    """`name`, where the database has it.
+    """`name`, if the database has it.
 
     Raises:
-        ValueError: it has not; KEDA would refuse the scaler, and nothing would wake the model.
+        ValueError: it is unknown; KEDA would reject the scaler, and nothing would wake the model.
     """
-    if name == "UTC" or name in _names():  # the default costs no reading
+    if name == "UTC" or name in _names():  # the default needs no file access
         return name
     by_lower = {known.lower(): known for known in _names()}
-    # GMT+5 is five hours west of GMT in the database: who writes a number gets no guess.
+    # GMT+5 is five hours west of GMT in the database, so names with numbers get no suggestion.
     words = name.lower() if name.replace("/", "").replace("_", "").isalpha() else ""
     close = closest(words, by_lower, least=0.7)
     raise ValueError(

@@ -1,5 +1,4 @@
-"""Addresses of weights: what the Hub, a bucket and a file system take, and nothing that leads somewhere
-else."""
+"""URIs of weights: restricted to what the Hub, S3 and a file system accept, without path traversal."""
 
 from __future__ import annotations
 
@@ -12,10 +11,10 @@ _REPOSITORY = re.compile(
 
 
 def check_uri(uri: str) -> str:
-    """`uri`, where its scheme's own rules admit it.
+    """`uri`, if it is valid for its scheme.
 
     Raises:
-        ValueError: a segment is `.` or `..`, or the Hub has no repositories of such a name (the rules of
+        ValueError: a segment is `.` or `..`, or it is not a valid Hub repository name (the rules of
             huggingface_hub's validate_repo_id).
     """
     scheme, _, rest = uri.partition("://")
@@ -33,10 +32,10 @@ def check_uri(uri: str) -> str:
 
 
 def check_path(path: str) -> str:
-    """`path`, where each of its segments names something.
+    """`path`, if none of its segments is `.` or `..`.
 
     Raises:
-        ValueError: one is `.` or `..`, which object stores take for a name and file systems for a way out.
+        ValueError: a segment is `.` or `..`: a name in an object store, but path traversal in a file system.
     """
     if any(segment in (".", "..") for segment in path.split("/")):
         raise ValueError("must not have '.' or '..' between its slashes: write the path itself")

@@ -1,4 +1,4 @@
-"""What a model is made of: its weights, adapters, and what drafts its tokens."""
+"""The parts of a model: weights, adapters and draft models."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from modelyard.spec.uri import check_path, check_uri
 Task = Literal["generate", "embed", "rerank"]
 CacheStrategy = Literal["efs", "s3-stream", "nvme"]
 
-# Ranges and not \w, which also is every letter of Unicode.
+# Explicit ranges instead of \w, which matches all Unicode letters.
 _S3_URI = r"s3://[a-z0-9][a-z0-9.-]{1,61}[a-z0-9](/[A-Za-z0-9_.=-]+)*"
 _EFS_URI = r"efs://[A-Za-z0-9_.-]+(/[A-Za-z0-9_.-]+)*"
 _HF_URI = r"hf://[A-Za-z0-9_.-]+/[A-Za-z0-9_.-]+"
@@ -27,7 +27,7 @@ _COMMIT = re.compile(r"^[0-9a-f]{40}$")
 
 
 class RemoteCode(Document):
-    """The permission to run code from the model's repository, with the reason for it."""
+    """Permission to run code from the model's repository, with a reason."""
 
     reason: Annotated[str, Field(min_length=10)]
 
@@ -35,7 +35,7 @@ class RemoteCode(Document):
 ConfigJson = Annotated[
     dict[str, Any], BeforeValidator(lambda value: value, json_schema_input_type=dict[str, Any] | str)
 ]
-"""A config.json; in a model file also the path to one."""
+"""A config.json; in a model file, alternatively the path of one."""
 
 
 class Weights(Document):
@@ -68,7 +68,7 @@ class Weights(Document):
 
     @property
     def repository(self) -> str:
-        """The uri without its scheme."""
+        """The URI without its scheme."""
         return self.uri.split("://", 1)[1]
 
     @property
@@ -101,7 +101,7 @@ class Adapter(Document):
 
 
 class DraftModel(Document):
-    """Weights that draft for the model."""
+    """Weights of a draft model."""
 
     uri: HubUri
     revision: Revision = "main"
@@ -112,7 +112,7 @@ class DraftModel(Document):
 
     @property
     def repository(self) -> str:
-        """The uri without its scheme."""
+        """The URI without its scheme."""
         return self.uri.split("://", 1)[1]
 
 
@@ -121,7 +121,7 @@ def _parse_draft(value: object) -> object:
 
 
 class SpeculativeDecoding(Document):
-    """Draft tokens that the model only verifies."""
+    """Speculative decoding: draft tokens that the model only verifies."""
 
     method: Literal["ngram", "draft", "mtp", "eagle", "eagle3"] = "ngram"
     """`ngram` drafts from the prompt, `mtp` with layers that the checkpoint brings, `draft` with a small
@@ -151,7 +151,7 @@ def parse_weights(value: object) -> object:
 
 
 def fetch_name(uri: str) -> str:
-    """What the name of the Job that downloads `uri` begins with: its repository as a DNS label, short enough
-    for what follows it."""
+    """Name prefix of the Job that downloads `uri`: its repository as a DNS label, short enough for a
+    suffix."""
     name = re.sub(r"[^a-z0-9]+", "-", uri.rpartition("/")[2].lower()).strip("-")
     return f"{name[:40].strip('-') or 'weights'}-fetch"

@@ -1,11 +1,11 @@
-"""YAML 1.2 to plain data, with the place of every key and value, within bounds.
+"""YAML 1.2 to plain data, with the location of every key and value, within limits.
 
-libyaml divides the text into events; what they mean is decided here, in one pass: the core schema of YAML 1.2
-(section 10.3.2), so that `yes` and a date are text, and merge keys, which people know from 1.1. A key that
-stands twice, a tag of somebody's own, and a key that is a list are refused.
+libyaml splits the text into events; this module interprets them in one pass by the core schema of YAML 1.2
+(section 10.3.2), so that `yes` and dates are text, plus merge keys, which users know from 1.1. Duplicate
+keys, custom tags and keys that are lists are rejected.
 
-A text of a hundred bytes can stand for a billion values: every alias repeats what its anchor holds. Values
-are therefore counted as a reader of the data would meet them, with each alias as large as what it stands for.
+A hundred bytes of YAML can expand to a billion values, because every alias repeats its anchor's value. So
+values are counted after alias expansion.
 """
 
 from __future__ import annotations
@@ -24,13 +24,15 @@ from modelyard.reading import short
 FieldPath = tuple[str | int, ...]
 
 MOST_VALUES = 6_000
-"""Keys and values of one file, aliases expanded. An environment with 300 overrides and 20 pools has 3,500."""
+"""Maximum keys and values per file, aliases expanded. An environment with 300 overrides and 20 pools has
+3,500."""
 MOST_DEPTH = 64
-"""Mappings and lists within one another; the objects of Kubernetes have a dozen."""
+"""Maximum nesting of mappings and lists; Kubernetes objects have about a dozen levels."""
 LONGEST_KEY = 1024
-"""Characters of a key; YAML itself allows no more before the colon."""
+"""Maximum characters of a key, which is also YAML's limit before the colon."""
 LONGEST_NUMBER = 40
-"""Characters of a number. Python converts thousands of digits in one direction and then refuses the other."""
+"""Maximum characters of a number. Python parses integers with thousands of digits but refuses to print
+them."""
 
 _CORE = "tag:yaml.org,2002:"
 _WORDS: dict[str, bool | None] = {
@@ -38,7 +40,7 @@ _WORDS: dict[str, bool | None] = {
     **dict.fromkeys(("true", "True", "TRUE"), True),
     **dict.fromkeys(("false", "False", "FALSE"), False),
 }
-# As YAML 1.2 has them, and with the `_` and `0b` of 1.1, which people write and no other text looks like.
+# YAML 1.2 numbers, plus `_` and `0b` from 1.1, which users write and which cannot be mistaken for text.
 _INTEGER = re.compile(
     r"(?P<sign>[-+]?)(?:0b(?P<two>[01_]+)|0o(?P<eight>[0-7_]+)|0x(?P<sixteen>[0-9a-fA-F_]+)|(?P<ten>[0-9][0-9_]*))"
 )
@@ -51,18 +53,18 @@ _NUMERIC = frozenset("+-.0123456789")
 
 
 class TooMuch(MarkedYAMLError):  # type: ignore[misc]
-    """The text goes beyond a limit at `problem_mark`."""
+    """The text exceeds a limit at `problem_mark`."""
 
 
 class NotPlainData(MarkedYAMLError):  # type: ignore[misc]
-    """The text says something at `problem_mark` that no field can hold."""
+    """The text has something at `problem_mark` that no field can hold."""
 
 
 @dataclass(frozen=True)
 class YamlData:
-    """What a text says, None where it says nothing, and where: by path, of keys and of values.
+    """The data of a text (None if it is empty), and the locations of keys and values, by path.
 
-    What an alias repeats or a merge key brings has the place where it comes in.
+    Values from an alias or a merge key have the location where it is used.
     """
 
     data: Any
@@ -71,10 +73,10 @@ class YamlData:
 
 
 def yaml_data(text: str, file: str) -> YamlData:
-    """Read `text`; places name `file`.
+    """Parse `text`; locations refer to `file`.
 
     Raises:
-        yaml.YAMLError: it is no YAML, or not data within the limits; mostly a `MarkedYAMLError`.
+        yaml.YAMLError: not YAML, or not data within the limits; mostly a `MarkedYAMLError`.
     """
     reader = _Reader(text, file)
     return YamlData(reader.document(), reader.keys, reader.values)
@@ -82,7 +84,7 @@ def yaml_data(text: str, file: str) -> YamlData:
 
 @dataclass(frozen=True)
 class _Anchored:
-    """What an anchor stands for, and how much of the limits each alias of it takes."""
+    """The value of an anchor, and what each of its aliases counts against the limits."""
 
     value: Any
     text: str | None  # of a scalar
@@ -96,7 +98,7 @@ class _Reader:
         self.values: dict[FieldPath, Location] = {}
         self._events: Iterator[Any] = yaml.parse(text, Loader=yaml.CBaseLoader)
         self._file = file
-        self._anchors: dict[str, _Anchored | None] = {}  # None while its own value is read
+        self._anchors: dict[str, _Anchored | None] = {}  # None while the anchor's value is being read
         self._size = 0
         self._deepest = 0
 
@@ -112,7 +114,7 @@ class _Reader:
         return data
 
     def _value(self, event: Any, path: FieldPath, depth: int) -> Any:
-        """The value that begins with `event`; `depth` counts it and what it is in."""
+        """The value that starts with `event`; `depth` includes the value itself."""
         if path:
             self.values[path] = place = self._place(event)
             self.keys.setdefault(path, place)
@@ -163,7 +165,7 @@ class _Reader:
         return own if merged is None else merged | own
 
     def _key(self, event: Any, depth: int) -> tuple[Any, str]:
-        """A key as data and as it is written."""
+        """A key as data and as written."""
         if isinstance(event, yaml.AliasEvent):
             found = self._alias(event, depth)
             key, text = found.value, found.text
@@ -207,7 +209,7 @@ class _Reader:
 
 
 def _merged(value: Any, event: Any) -> dict[Any, Any]:
-    """What a merge key brings: of several mappings the first that has a key counts."""
+    """The mapping of a merge key: if several mappings have a key, the first counts."""
     merged: dict[Any, Any] = {}
     for each in reversed(value if isinstance(value, list) else [value]):
         if not isinstance(each, dict):
@@ -218,7 +220,7 @@ def _merged(value: Any, event: Any) -> dict[Any, Any]:
 
 
 def _is_plain(event: Any) -> bool:
-    """Without quotes and without a tag."""
+    """Whether the scalar has neither quotes nor a tag."""
     return bool(event.implicit[0]) and event.tag in (None, "!")
 
 
@@ -252,7 +254,7 @@ _TAGGED: dict[str, type] = {"null": type(None), "bool": bool, "int": int, "float
 
 
 def _number(text: str, event: Any) -> int | float | str:
-    """`text` as the number that it is, or as it is."""
+    """`text` as a number if it is one, else unchanged."""
     if special := _SPECIAL.fullmatch(text):
         return float(special["sign"] + special["word"])
     found = _INTEGER.fullmatch(text)

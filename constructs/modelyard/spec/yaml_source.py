@@ -1,4 +1,4 @@
-"""The one YAML reader: text to data, with the line and column of every key and value."""
+"""The YAML reader: text to data, with the line and column of every key and value."""
 
 from __future__ import annotations
 
@@ -15,12 +15,12 @@ from modelyard.reading import SPEC, FileKind, read_file, short
 from modelyard.spec.yaml_reader import FieldPath, TooMuch, yaml_data
 
 MOST_LINES = 10_000
-"""Of one file, empty ones and comments too."""
+"""Maximum lines per file, including blank lines and comments."""
 
 
 @dataclass(frozen=True)
 class YamlSource:
-    """One YAML file as read: `data` is what it says, `locate` where it says so."""
+    """A parsed YAML file: `data` is its content, `locate` gives locations."""
 
     file: str
     text: str
@@ -29,7 +29,7 @@ class YamlSource:
     values: Mapping[FieldPath, Location]
 
     def locate(self, field: FieldPath, *, key: bool = False) -> Location:
-        """The place of `field`, or of the nearest field around it that the file holds."""
+        """The location of `field`, or of its nearest enclosing field in the file."""
         places = self.keys if key else self.values
         for end in range(len(field), 0, -1):
             if (place := places.get(field[:end])) is not None:
@@ -38,15 +38,16 @@ class YamlSource:
 
 
 def read_yaml(path: Path, *, shown_as: str | None = None, kind: FileKind = SPEC) -> YamlSource | Finding:
-    """Read `path` as a YAML 1.2 mapping; a file that is none comes back as the finding that says why."""
+    """Read `path` as a YAML 1.2 mapping, or return the finding that says why it is not one."""
     text = read_file(path, kind, shown_as=shown_as)
     return text if isinstance(text, Finding) else parse_yaml(text, shown_as or str(path))
 
 
-# What YAML allows in a file (1.2, production 1); tabs and line ends are among it, other control characters
-# are not.
+# Characters that YAML does not allow in a file (1.2, production 1): control characters except tabs and line
+# ends.
 _FOREIGN = re.compile("[^\t\n\r -~\x85\xa0-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
-# The one directive that says nothing new. Others change what `yes` and `010` mean, or the names of tags.
+# Only `%YAML 1.2` is allowed, because it changes nothing. Other directives change the meaning of `yes` and
+# `010`, or tag names.
 _DIRECTIVE = re.compile(r"(?:[ \t]*(?:#[^\n]*)?\r?\n|%YAML[ \t]+1\.2[ \t]*(?:#[^\n]*)?\r?\n)*+(?=%)")
 
 
@@ -90,7 +91,7 @@ def parse_yaml(text: str, file: str) -> YamlSource | Finding:
 
 
 def _problem(error: MarkedYAMLError, text: str) -> str:
-    """What the library says, with what it was doing, which names the kind of bracket or quote."""
+    """The library's message with its context, which names the kind of bracket or quote."""
     if "cannot start any token" in str(error.problem):
         here = text[error.problem_mark.index]
         return "a tab where YAML wants spaces" if here == "\t" else f"no value begins with {here}; quote it"
@@ -99,7 +100,7 @@ def _problem(error: MarkedYAMLError, text: str) -> str:
 
 
 def _wrong_at(error: MarkedYAMLError, text: str, file: str) -> Location:
-    """Where the text is wrong: where it begins if it never ends, and no further than the last character."""
+    """The error location: the start of an unterminated construct, and at most the last character."""
     end = len(text.rstrip())
     for mark in (error.problem_mark, error.context_mark):
         if mark is not None and mark.index < end:

@@ -1,4 +1,4 @@
-"""How files get to disk: whole or not at all, and never over what somebody else wrote."""
+"""Atomic file writes that never overwrite other people's files."""
 
 from modelyard.writing.file import write_file
 from modelyard.writing.ownership import MARKER, NOTHING, Ownership, tree_files

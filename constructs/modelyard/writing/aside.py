@@ -1,8 +1,8 @@
-"""The folder beside a tree in which its successor is built, and in which its predecessor ends.
+"""The scratch folder beside a tree, where the new tree is built and the old one is deleted.
 
-However a process ends, the next one can tell what it finds there by the flag. It is empty while a tree is
-built, and has the hash of that tree's list when it is whole: where the list in the folder has that hash, the
-tree was never swapped in.
+However a process ends, the flag tells the next one the state of the folder. The flag is empty while a tree is
+being built, and holds the hash of the finished tree's list. If the list in the folder has that hash, the tree
+was never swapped in.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ from modelyard.writing.refusal import DRAFT, NotWritten
 
 @dataclass(frozen=True)
 class Aside:
-    """The scratch folder of the tree at `root`; whoever uses it holds the lock of `root`'s parent."""
+    """The scratch folder of the tree at `root`; callers hold the lock of `root`'s parent."""
 
     root: Path
 
@@ -45,8 +45,7 @@ class Aside:
 
     @contextmanager
     def building(self) -> Iterator[Path]:
-        """An empty folder; what is in it at the end can be swapped in. Nothing of it stays where that
-        fails."""
+        """An empty folder whose final content can be swapped in. It is removed on failure."""
         self._folder.mkdir()
         try:
             self._flag.touch()
@@ -58,24 +57,24 @@ class Aside:
             raise
 
     def swap(self, *, replaced: frozenset[Path]) -> None:
-        """Put what was built in the place of the tree. `replaced` may be lost of the former one, whoever
-        wrote it."""
+        """Replace the tree with the new one. Files in `replaced` may be lost from the old tree, whoever wrote
+        them."""
         try:
             if not self.root.exists():
                 self._tree.rename(self.root)
             elif not exchange(self._tree, self.root):
-                # For a moment there is no tree. Whoever finds that puts the former one back.
+                # For a moment there is no tree. A later process that finds none restores the old one.
                 self.root.rename(self._former)
                 self._tree.rename(self.root)
         finally:
-            with suppress(OSError, NotWritten):  # what cannot be removed now is a matter of the next writer
+            with suppress(OSError, NotWritten):  # the next writer removes the rest
                 self.clean_up(replaced=replaced)
 
     def clean_up(self, *, replaced: frozenset[Path] = frozenset()) -> None:
-        """Finish what an earlier writer began; what is not ours goes back into the tree.
+        """Finish the work of an earlier writer; files of others go back into the tree.
 
         Raises:
-            NotWritten: something of somebody else is left that has no place there any more.
+            NotWritten: a foreign file cannot go back, because its place is taken.
         """
         if self._folder.is_symlink():
             raise NotWritten(f"nothing was written: {self._folder} is a link that modelyard did not make")
@@ -85,7 +84,7 @@ class Aside:
             self._former.rename(self.root)
         if self._flag.exists():
             said = self._flag.read_text(encoding="ascii", errors="replace")
-            if not said or said == _hash_of(self._tree):  # it was never the tree
+            if not said or said == _hash_of(self._tree):  # it was never swapped in
                 self._flag.write_text("", encoding="ascii")
                 _remove(self._tree)
         for folder in (self._tree, self._former):
@@ -93,7 +92,7 @@ class Aside:
                 self._end(folder, replaced)
         with suppress(OSError):
             if os.listdir(self._folder) == [self._flag.name]:
-                self._flag.unlink()  # last: without it a part of a tree would be taken for a whole one
+                self._flag.unlink()  # last: without the flag a partial tree would be taken for a complete one
             self._folder.rmdir()
         if self._folder.exists():
             raise NotWritten(
@@ -107,14 +106,14 @@ class Aside:
             owned = None
         ours = {str(path): written for path, written in (owned.files if owned else {}).items()}
         lost = {str(path) for path in replaced}
-        # Plain strings: a tree has thousands of files.
+        # Plain strings for speed: a tree has thousands of files.
         for here, folders, names in os.walk(folder, topdown=False):
             _make_writable(here)
             links = [name for name in folders if os.path.islink(os.path.join(here, name))]
             for file in (os.path.join(here, name) for name in (*names, *links)):
                 below = file[len(str(folder)) + 1 :]
                 if below == MARKER:
-                    continue  # to the last it says what is ours
+                    continue  # kept to the end: it lists our files
                 if (
                     below in lost
                     or _same(Path(file), self.root / below)
@@ -132,14 +131,14 @@ class Aside:
 
 
 def _hash_of(tree: Path) -> str:
-    """The hash of a tree's list; nothing where it has none."""
+    """The hash of a tree's list; `none` if it has no list."""
     with suppress(OSError):
         return digest((tree / MARKER).read_bytes())
     return "none"
 
 
 def _as_written(file: str, written: str | None) -> bool:
-    """Whether a file of ours is as it was written: somebody may have edited it a moment ago."""
+    """Whether our file is unchanged: somebody may have edited it a moment ago."""
     return written is not None and not os.path.islink(file) and digest(Path(file).read_bytes()) == written
 
 
@@ -150,14 +149,14 @@ def _remove(tree: Path) -> None:
 
 
 def _make_writable(folder: str) -> None:
-    """A copy of a folder of somebody else may be read-only, as those of Go's modules are."""
+    """Folders of others may be read-only, like Go's module cache."""
     if not os.access(folder, os.W_OK):
         with suppress(OSError):
             os.chmod(folder, os.stat(folder).st_mode | stat.S_IWUSR | stat.S_IXUSR)
 
 
 def _same(one: Path, other: Path) -> bool:
-    """Whether both names are of one file, or of two that are alike."""
+    """Whether both paths are the same file, or files with equal content."""
     with suppress(OSError):
         if os.path.samestat(one.lstat(), other.lstat()):
             return True

@@ -1,4 +1,4 @@
-"""Two folders change places in one step, where the system can do that."""
+"""Atomic exchange of two folders, if the system supports it."""
 
 from __future__ import annotations
 
@@ -10,14 +10,14 @@ from pathlib import Path
 
 _AT_FDCWD = {"linux": -100, "darwin": -2}.get(sys.platform, 0)
 _RENAME_EXCHANGE = 2
-"""linux/fs.h, and RENAME_SWAP of macOS' sys/stdio.h has the same value."""
+"""From linux/fs.h; RENAME_SWAP in macOS' sys/stdio.h has the same value."""
 
-# A file system, or a kernel, without it: NFS, and Linux before 3.15.
+# File systems or kernels without support: NFS, and Linux before 3.15.
 _NOT_HERE = {errno.EINVAL, errno.ENOSYS, errno.ENOTSUP}
 
 
 def exchange(one: Path, other: Path) -> bool:
-    """Let `one` and `other` change places, atomically; False where this system or file system cannot.
+    """Exchange `one` and `other` atomically; False if this system or file system cannot.
 
     Raises:
         OSError: they cannot be renamed.

@@ -1,4 +1,4 @@
-"""One file: readers see the former content or the new one."""
+"""Atomic write of one file: readers see the old content or the new."""
 
 from __future__ import annotations
 
@@ -11,13 +11,13 @@ from modelyard.writing.refusal import DRAFT, whole_or_not
 
 
 def write_file(path: Path, content: str | bytes) -> None:
-    """Replace the content of `path`, whose folder is made where it is missing. A link stays a link.
+    """Replace the content of `path`, creating its folder if missing. A symlink stays a symlink.
 
-    The content is written beside the file, forced to disk and renamed: neither a full disk nor a kill leaves
-    a half.
+    The content is written to a temporary file, fsynced and renamed, so neither a full disk nor a kill leaves
+    a partial file.
 
     Raises:
-        NotWritten: it cannot be written; the former content stays.
+        NotWritten: it cannot be written; the old content stays.
     """
     data = content.encode() if isinstance(content, str) else content
     with whole_or_not(path):
@@ -26,12 +26,11 @@ def write_file(path: Path, content: str | bytes) -> None:
         if target.exists() and not target.is_file():
             raise OSError(None, "it is not a regular file")
         draft = target.with_name(f".{target.name}{DRAFT}")
-        # Under the lock there is no other writer, so a draft that is there was left behind by one that was
-        # killed.
+        # The lock excludes other writers, so an existing draft was left behind by a killed one.
         with locked(target.parent):
             try:
                 draft.unlink(missing_ok=True)
-                with draft.open("xb") as file:  # never through a link that somebody has put there
+                with draft.open("xb") as file:  # never follows an existing symlink
                     if target.exists():
                         draft.chmod(target.stat().st_mode & 0o7777)
                     file.write(data)

@@ -12,26 +12,26 @@ from pathlib import Path
 from modelyard.writing.refusal import NotWritten
 
 PATIENCE_S = 30.0
-"""How long a writer waits for another one: a tree of a thousand models is written in a few seconds."""
+"""How long a writer waits for another one; a tree of a thousand models is written in a few seconds."""
 
-# What a file system answers that has no such locks, some network ones among them.
+# Errors of file systems without such locks, some network ones included.
 _NO_LOCKS = {errno.EBADF, errno.ENOLCK, errno.ENOTSUP, errno.ENOSYS}
 
 
 @contextmanager
 def locked(folder: Path) -> Iterator[None]:
-    """Hold the lock of `folder`, which must exist. The system releases it when the process ends, however it
-    ends.
+    """Hold the lock of `folder`, which must exist. The system releases it when the process ends, for whatever
+    reason.
 
     The folder itself is locked, so that no lock file stays behind.
 
     Raises:
-        NotWritten: somebody else holds it for longer than `PATIENCE_S`.
+        NotWritten: another process holds it for longer than `PATIENCE_S`.
         OSError: the folder cannot be opened.
     """
     try:
         import fcntl
-    except ImportError:  # Windows has neither such locks nor folders that can be opened
+    except ImportError:  # Windows has no such locks and cannot open folders
         yield
         return
     handle = os.open(folder, os.O_RDONLY | os.O_DIRECTORY)

@@ -1,4 +1,4 @@
-"""Which files of a rendered tree are Modelyard's: a list with hashes, in the tree itself."""
+"""The list of Modelyard's files in a rendered tree, with hashes, stored in the tree."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from modelyard.writing.lock import locked
 from modelyard.writing.refusal import NotWritten
 
 MARKER = ".modelyard-tree.json"
-"""Name of the list, at the root of the tree. It is delivered with the tree."""
+"""File name of the list, at the root of the tree. It is delivered with the tree."""
 
 _ABOUT = (
     "Written by modelyard. It replaces and deletes the files named here, as long as they are as it wrote them, and touches "
@@ -27,7 +27,7 @@ _SHA256 = re.compile(r"[0-9a-f]{64}")
 
 @dataclass(frozen=True)
 class Ownership:
-    """Path below the root to the SHA-256 of what was written there, in hexadecimal."""
+    """Path below the root to the hexadecimal SHA-256 of the content that Modelyard wrote."""
 
     files: Mapping[Path, str]
 
@@ -36,16 +36,16 @@ class Ownership:
         return cls(MappingProxyType({path: digest(content) for path, content in contents.items()}))
 
     def to_json(self) -> bytes:
-        """The same files always as the same bytes, a line a file."""
+        """Deterministic JSON, one line per file."""
         files = {path.as_posix(): digest for path, digest in sorted(self.files.items())}
         return (json.dumps({"about": _ABOUT, "version": 1, "files": files}, indent=1) + "\n").encode()
 
     @classmethod
     def from_json(cls, text: bytes) -> Ownership:
-        """Parse what `to_json` wrote.
+        """Parse the output of `to_json`.
 
         Raises:
-            ValueError: it is something else, or names a file outside the tree.
+            ValueError: invalid, or it names a file outside the tree.
         """
         try:
             document = json.loads(text)
@@ -73,10 +73,10 @@ def digest(content: bytes) -> str:
 
 
 def read_ownership(root: Path) -> Ownership | None:
-    """The list of the tree at `root`; None where it has none.
+    """The list of the tree at `root`; None if it has none.
 
     Raises:
-        NotWritten: there is one that cannot be read, so nobody knows what may be replaced.
+        NotWritten: the list cannot be read, so it is unknown which files may be replaced.
     """
     marker = root / MARKER
     if not os.path.lexists(marker):
@@ -94,13 +94,13 @@ def read_ownership(root: Path) -> Ownership | None:
 
 
 def tree_files(root: Path) -> dict[str, bytes]:
-    """What the tree at `root` is made of, the list included, by path below it: what is delivered.
+    """The files of the tree at `root` for delivery, list included, by path below it.
 
-    Files of others that lie in the tree are no part of it. A folder without a list is taken whole.
+    Files of others in the tree are left out. A folder without a list is taken whole.
     """
     if not root.is_dir():
         return {}
-    with locked(root.parent):  # while a writer puts another tree in its place
+    with locked(root.parent):  # excludes a writer that swaps the tree
         owned = read_ownership(root)
         paths = (
             [path for path in root.rglob("*") if path.is_file()]

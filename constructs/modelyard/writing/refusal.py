@@ -1,4 +1,4 @@
-"""Why nothing was written."""
+"""Errors of writing."""
 
 from __future__ import annotations
 
@@ -9,16 +9,16 @@ from pathlib import Path
 from modelyard.failure import Failure
 
 DRAFT = ".modelyard-draft"
-"""How the names of files end that are not finished."""
+"""Suffix of unfinished files."""
 
 
 class NotWritten(Failure):
-    """Nothing was written, and what was there is as it was; the text says why and what to do."""
+    """Nothing was written and existing files are unchanged; the text says why and what to do."""
 
 
 @contextmanager
 def whole_or_not(target: Path) -> Iterator[None]:
-    """Turn what the operating system refuses into one sentence about `target`.
+    """Turn operating system errors into one sentence about `target`.
 
     Raises:
         NotWritten: a full disk, a missing permission, a file where a folder is needed.

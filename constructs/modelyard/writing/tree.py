@@ -1,7 +1,7 @@
-"""A tree of files: readers see the former tree or the new one, and files of others stay where they are.
+"""Atomic write of a tree of files: readers see the old tree or the new, and files of others stay.
 
-The new tree is built beside the former one and changes places with it in one step. Building it is cheap: what
-stays the same is linked, not copied.
+The new tree is built beside the old one and swapped in atomically. Unchanged files are hard-linked, not
+copied.
 """
 
 from __future__ import annotations
@@ -24,9 +24,9 @@ _SHOWN = 10
 
 @dataclass(frozen=True)
 class Rendering:
-    """What a tree holds now, and what changed in it; paths relative to its root.
+    """The files of a tree and the changes to it, as paths relative to its root.
 
-    `foreign` are files and folders in it that somebody else wrote: they were left alone.
+    `foreign`: files and folders of others, left alone.
     """
 
     files: tuple[Path, ...]
@@ -37,27 +37,27 @@ class Rendering:
 
 @dataclass(frozen=True)
 class _Former:
-    """The tree as it is, beside what it is to become."""
+    """The existing tree, compared with the new one."""
 
     unchanged: frozenset[Path]
     removed: tuple[Path, ...]
     foreign: tuple[Path, ...]
     conflicts: Mapping[Path, str]
-    """What would be lost by replacing it."""
+    """Files whose content would be lost."""
     obstacles: Mapping[Path, str]
-    """What cannot be replaced at all."""
+    """Files that cannot be replaced at all."""
     listed: bool
-    """Whether the list in the tree is already the one to come."""
+    """Whether the tree already has the new list."""
 
 
 def write_tree_files(root: Path, content: Mapping[Path, str], *, overwrite: bool = False) -> Rendering:
-    """Make the tree at `root` hold `content`, texts by path below it.
+    """Write `content`, texts by path, as the tree at `root`.
 
-    Files of an earlier call that `content` does not name are removed, files of others are left alone. Files
-    that were edited since, and files of others in the place of ours, are replaced with `overwrite` only.
+    Files of an earlier call that are not in `content` are removed; files of others are left alone. Files
+    edited since, and files of others at our paths, are replaced only with `overwrite`.
 
     Raises:
-        NotWritten: something would be lost, or cannot be written; the former tree stays as it was.
+        NotWritten: content would be lost, or cannot be written; the old tree stays.
     """
     contents = {path: text.encode() for path, text in content.items()}
     with whole_or_not(root), _parents_of(root):
@@ -82,7 +82,7 @@ def write_tree_files(root: Path, content: Mapping[Path, str], *, overwrite: bool
 
 @contextmanager
 def _parents_of(root: Path) -> Iterator[None]:
-    """Make the folders above `root`, and take them back where nothing came of it."""
+    """Create the folders above `root`, and remove them again on failure."""
     missing = [folder for folder in root.absolute().parents if not folder.exists()]
     if any(folder.exists() and not folder.is_dir() for folder in root.absolute().parents):
         raise NotADirectoryError(errno.ENOTDIR, os.strerror(errno.ENOTDIR), str(root.parent))
@@ -132,7 +132,7 @@ def _look(root: Path, contents: Mapping[Path, bytes]) -> _Former:
 
 
 def _entries(root: Path, folders: set[Path], below: Path = Path()) -> Iterator[tuple[Path, os.DirEntry[str]]]:
-    """What lies in `folders`, which are walked and not given back. Other folders are, and not walked."""
+    """The entries in `folders`, recursively. Other folders are yielded, but not walked."""
     if not (root / below).exists():
         return
     with os.scandir(root / below) as entries:
@@ -190,7 +190,7 @@ def _carry_over(there: Path, here: Path) -> None:
 
 
 def _link(there: str, here: str) -> None:
-    """The same file under a second name; a copy where the file system has no such thing."""
+    """Hard-link the file, or copy it if the file system has no hard links."""
     try:
         os.link(there, here, follow_symlinks=False)
     except OSError:

@@ -1,4 +1,4 @@
-"""llama.cpp's llama-server: GGUF on CPUs, or on GPUs with some or all layers."""
+"""llama.cpp's llama-server: GGUF on CPUs, or with some or all layers on GPUs."""
 
 from __future__ import annotations
 
@@ -13,22 +13,22 @@ from modelyard.engines.signals import Signals
 from modelyard.hardware import Accelerator
 from modelyard.hardware.platform import StartupFacts
 
-# A number of layers beyond any model's: all of them.
+# More layers than any model has: all of them.
 _ALL_LAYERS = 999
 _PING_SECONDS = 5
 
 
 class LlamaServer(Engine):
-    """Slots of equal length share the context; what is left to `-fit` differs by node, so everything is
-    said."""
+    """Slots share the context evenly. Every setting is explicit, because `-fit` would choose differently by
+    node."""
 
     name = "llama-server"
     place = "GPUs and CPUs"
     memory = "layers"
-    sequences = 4  # each keeps its cache for itself; its own default serves one at a time
+    sequences = 4  # each has its own cache; the default serves one request at a time
     one_process = True
     reads_names = False
-    forces_functions = False  # it knows `required` alone
+    forces_functions = False  # it supports only `required`
     lists_lengths = False
     signals = Signals(
         waiting="llamacpp:requests_deferred",
@@ -50,11 +50,11 @@ class LlamaServer(Engine):
         return request_of_mapped_weights(load)
 
     def probe(self, url: str) -> list[str]:
-        """Its image has curl and no Python."""
+        """The image has curl but no Python."""
         return ["curl", "--fail", "--silent", "--max-time", "10", url]
 
     def parsers(self, row: Mapping[str, str]) -> Parsers:
-        """It reads them off the chat template."""
+        """It detects parsers from the chat template."""
         return Parsers("auto", "auto")
 
     def given(self, flags: Mapping[str, str], files: Mapping[str, str]) -> dict[str, str]:
@@ -73,10 +73,11 @@ class LlamaServer(Engine):
             "parallel": settings.max_num_seqs,
             "batch-size": max(settings.max_num_batched_tokens, 2048),
             "ubatch-size": settings.max_num_batched_tokens,
-            # A stream that is cut off ends with the next ping: the stop takes seconds, not half a minute.
+            # A stream cut off by the client ends at the next ping: a stop takes seconds instead of half a
+            # minute.
             "sse-ping-interval": _PING_SECONDS,
         }
-        if settings.threads:  # CPUs alone
+        if settings.threads:  # CPU only
             values |= {"threads": settings.threads, "gpu-layers": 0}
         else:
             values |= {"gpu-layers": layers, "flash-attn": "on"}
@@ -92,7 +93,7 @@ class LlamaServer(Engine):
 
 
 def _free(settings: ServeSettings) -> Iterator[str]:
-    """The user's own flags: llama-server takes a flag and its value as two words."""
+    """The user's flags: llama-server takes a flag and its value as two arguments."""
     for name, value in sorted(settings.extra.items()):
         yield f"--no-{name}" if value is False else f"--{name}"
         if not isinstance(value, bool):

@@ -14,7 +14,7 @@ from modelyard.engines.vllm import compile_variables
 _GRAMMARS = {"xgrammar": "xgrammar", "guidance": "llguidance", "outlines": "outlines"}
 
 
-# Its own names for what vLLM calls --max-model-len and so on.
+# SGLang's flag names to vLLM's, such as --max-model-len.
 _NAMES = {
     "context-length": "max-model-len",
     "tp-size": "tensor-parallel-size",
@@ -24,8 +24,7 @@ _NAMES = {
 
 
 class Sglang(Engine):
-    """SGLang states the share of memory for weights and cache together, and the rest is left for activations
-    and graphs."""
+    """SGLang's memory share covers weights and KV cache together; the rest is for activations and graphs."""
 
     name = "sglang"
     signals = Signals(
@@ -46,7 +45,7 @@ class Sglang(Engine):
         return compile_variables(root)
 
     def parsers(self, row: Mapping[str, str]) -> Parsers:
-        """It reads them off the chat template."""
+        """It detects parsers from the chat template."""
         return Parsers("auto", "auto")
 
     def given(self, flags: Mapping[str, str], files: Mapping[str, str]) -> dict[str, str]:
@@ -80,7 +79,7 @@ class Sglang(Engine):
             args += ["--cuda-graph-backend-decode=disabled", "--cuda-graph-backend-prefill=disabled"]
         if not settings.prefix_caching:
             args.append("--disable-radix-cache")
-        if settings.tool_parser:  # read off the chat template
+        if settings.tool_parser:  # detected from the chat template
             args.append("--tool-call-parser=auto")
         if settings.reasoning_parser:
             args.append("--reasoning-parser=auto")
@@ -94,7 +93,7 @@ class Sglang(Engine):
             args.append(f"--max-loras-per-batch={len(settings.adapters)}")
         if settings.trust_remote_code:
             args.append("--trust-remote-code")
-        if settings.api_key:  # filled in by the kubelet: the value is in no file
+        if settings.api_key:  # expanded by the kubelet, so the value is in no file
             args.append("--api-key=$(SGLANG_API_KEY)")
         return (*args, *free_args(settings, release))
 

@@ -15,7 +15,7 @@ from modelyard.reading import NotJson, parse_json
 
 FRONTEND = "/opt/tritonserver/python/openai/openai_frontend/main.py"
 REPOSITORY = "/repository"
-"""Where the model repository is mounted: ours for vLLM, of prepared engines for TensorRT-LLM."""
+"""Mount path of the model repository: generated for vLLM, prebuilt engines for TensorRT-LLM."""
 
 _CONFIG = """\
 backend: "vllm"
@@ -27,12 +27,12 @@ parameters: {
 """
 
 
-# Names of the OpenAI frontend for vLLM's (main.py, --tool-call-parser).
+# vLLM's parser names to the OpenAI frontend's (main.py, --tool-call-parser).
 _TOOL_PARSERS = {"llama3_json": "llama3", "mistral": "mistral"}
 
 
 class Triton(Engine):
-    """The frontend takes no engine settings: they stand in the model repository."""
+    """The frontend has no engine flags: engine settings are in the model repository."""
 
     signals = Signals(
         waiting="nv_inference_pending_request_count",
@@ -55,7 +55,7 @@ class Triton(Engine):
 
     @property
     def metrics_page(self) -> str:
-        """Triton's page, whatever is behind it."""
+        """Triton's own page, for every backend."""
         return "triton"
 
     def files(self, settings: ServeSettings) -> dict[str, str]:
@@ -83,7 +83,7 @@ class Triton(Engine):
             f"--backend={self.backend}",
             "--host=0.0.0.0",
             f"--openai-port={settings.port}",
-            # The frontend's own default cuts every answer after 16 tokens.
+            # The frontend's default truncates every answer after 16 tokens.
             f"--default-max-tokens={min(2048, settings.max_model_len // 2)}",
         ]
         if settings.task == "generate":
@@ -97,7 +97,7 @@ class Triton(Engine):
 
 
 def _stated(written: object) -> dict[str, object]:
-    """What a model repository says; nothing where a patch has made something else of it."""
+    """Settings in a model repository; empty if a patch made it invalid."""
     try:
         values = parse_json(written) if isinstance(written, str) else None
     except NotJson:
@@ -106,7 +106,7 @@ def _stated(written: object) -> dict[str, object]:
 
 
 def model_repository(settings: ServeSettings) -> dict[str, str]:
-    """Path below the repository to content, for the vLLM backend: its engine arguments are vLLM's, with
+    """Path below the repository to content, for the vLLM backend: vLLM's engine arguments with
     underscores."""
     engine = {
         "model": settings.model_path,

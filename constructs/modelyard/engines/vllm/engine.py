@@ -10,16 +10,16 @@ from modelyard.engines.settings import ServeSettings
 from modelyard.engines.signals import Signals
 from modelyard.hardware import Accelerator
 
-# Ports inside a replica: vLLM's own defaults, named so that policies can name them.
+# Ports inside a replica: vLLM's defaults, as constants for network policies.
 MASTER_PORT = 29501
 DATA_PARALLEL_PORT = 13345
 KV_TRANSFER_PORT = 5600
 
-# Quantization at load by our names (vllm/model_executor/layers/quantization, online methods).
+# Online quantization, our names to vLLM's (vllm/model_executor/layers/quantization, online methods).
 _ONLINE = {"fp8": "fp8_per_channel", "int8": "int8_per_channel_weight_only"}
 
 
-# Where a worker's first rank is: as many after the leader's as there are on every node before it.
+# A worker's first rank: after the ranks of all nodes before it.
 _WORKER_WITH_RANKS = 'exec vllm serve "$@" --data-parallel-start-rank=$((LWS_WORKER_INDEX * RANKS_PER_NODE))'
 
 _SIGNALS = Signals(
@@ -38,8 +38,8 @@ _SIGNALS = Signals(
 
 
 class Vllm(Engine):
-    """The model path first, as the entrypoint wants it, then full flag names: abbreviations resolve in
-    silence."""
+    """The model path comes first, as the entrypoint requires, then full flag names: vLLM silently accepts
+    abbreviations."""
 
     name = "vllm"
     fp8_cache = True
@@ -70,7 +70,7 @@ class Vllm(Engine):
         return ("/bin/sh", "-c", _WORKER_WITH_RANKS, "worker") if settings.ranks.data > 1 else ()
 
     def worker_args(self, settings: ServeSettings, release: Release) -> tuple[str, ...]:
-        """Their first data-parallel rank is the pod's to compute."""
+        """The worker pod computes its first data-parallel rank itself."""
         return (*self.args(settings, release), "--headless")
 
     def worker_env(self, settings: ServeSettings) -> dict[str, str]:
@@ -85,7 +85,7 @@ class Vllm(Engine):
     def batch_args(
         self, settings: ServeSettings, release: Release, *, requests: str, answers: str
     ) -> tuple[str, ...]:
-        """The same engine without the server, which takes the model as a flag."""
+        """The same engine arguments without the server's; run-batch takes the model as a flag."""
         serving = {
             "--served-model-name",
             "--host",
@@ -108,12 +108,12 @@ class Vllm(Engine):
         if settings.ranks.tensor * settings.ranks.pipeline * settings.ranks.data > 1:
             env["NCCL_DEBUG"] = "WARN"
         if settings.ranks.nodes > 1:
-            # libfabric's EFA provider with GPUDirect RDMA; NCCL's sockets only meet over the pod's interface.
+            # libfabric's EFA provider with GPUDirect RDMA; NCCL uses the pod's interface only for bootstrap.
             env |= {"FI_PROVIDER": "efa", "FI_EFA_USE_DEVICE_RDMA": "1", "NCCL_SOCKET_IFNAME": "eth0"}
         if settings.kv_role != "both":
             env["VLLM_NIXL_SIDE_CHANNEL_PORT"] = str(KV_TRANSFER_PORT)
         if settings.load == "stream":
-            # Ranges of several files at once; the values that AWS's guide for S3 names.
+            # Concurrent range requests over several files; values from AWS's S3 guide.
             env |= {"RUNAI_STREAMER_CONCURRENCY": "16", "RUNAI_STREAMER_S3_USE_VIRTUAL_ADDRESSING": "1"}
         if settings.sleep:
             env["VLLM_SERVER_DEV_MODE"] = "1"
@@ -121,8 +121,8 @@ class Vllm(Engine):
 
 
 def compile_variables(root: str | None) -> dict[str, str]:
-    """Folders of what vLLM and its libraries compile, all below `root`; without one, where the libraries
-    look."""
+    """Compile cache directories of vLLM and its libraries, all below `root`; without `root`, the libraries'
+    defaults."""
     cache = root or f"{CACHE}/vllm"
     beside = root or CACHE
     return {
@@ -134,7 +134,7 @@ def compile_variables(root: str | None) -> dict[str, str]:
 
 
 def common_args(settings: ServeSettings) -> list[str]:
-    """What every build of vLLM understands."""
+    """Arguments that every vLLM build supports."""
     ranks = settings.ranks
     args = [
         settings.model_path,
@@ -195,13 +195,12 @@ def _gpu_args(settings: ServeSettings) -> list[str]:
 
 
 def _connector(settings: ServeSettings) -> dict[str, Any] | None:
-    """Where KV blocks go besides the GPU: to the replicas of the other role, or to LMCache's store in host
-    memory."""
+    """KV connector: to replicas of the other role, or to LMCache's store in host memory."""
     if settings.kv_role != "both":
         return {
             "kv_connector": "NixlConnector",
             "kv_role": "kv_producer" if settings.kv_role == "prefill" else "kv_consumer",
-            # A block that does not arrive costs time, not the answer.
+            # A lost block costs time, not the answer.
             "kv_load_failure_policy": "recompute",
         }
     if settings.kv_offload_gib and settings.kv_offload_backend == "lmcache":
@@ -222,9 +221,9 @@ def _adapter_args(settings: ServeSettings) -> list[str]:
 
 
 def _topology_args(settings: ServeSettings) -> list[str]:
-    """Pipeline, data and expert parallelism, and how the pods of one replica find each other.
+    """Pipeline, data and expert parallelism, and rendezvous of the pods of one replica.
 
-    `$(LWS_…)` is filled in by the kubelet from what LeaderWorkerSet puts into every pod's environment.
+    The kubelet expands `$(LWS_…)` from the variables that LeaderWorkerSet sets in every pod.
     """
     ranks = settings.ranks
     args = []

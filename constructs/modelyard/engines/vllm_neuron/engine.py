@@ -1,4 +1,4 @@
-"""vLLM with the Neuron plugin on Trainium2: its own release line, buckets instead of CUDA graphs."""
+"""vLLM with the Neuron plugin on Trainium2: a separate release line, buckets instead of CUDA graphs."""
 
 from __future__ import annotations
 
@@ -16,9 +16,9 @@ _SIGNALS = Signals(
 
 
 class VllmNeuron(Engine):
-    """vLLM's common flags and the buckets that the compiler builds.
+    """vLLM's common flags, plus the buckets that the compiler builds.
 
-    The last bucket must equal the batch limits, or requests at the limit would have no compiled graph.
+    The last bucket must equal the batch limits; otherwise requests at the limit have no compiled graph.
     """
 
     name = "vllm-neuron"
@@ -47,7 +47,7 @@ class VllmNeuron(Engine):
             "num_batched_tokens_buckets": [settings.max_num_batched_tokens],
             "num_seqs_buckets": [settings.max_num_seqs],
         }
-        if settings.prefix_caching:  # segmented prefill: the segment is the batched-token bucket, one size
+        if settings.prefix_caching:  # segmented prefill: one segment size, the batched-token bucket
             neuron["kv_segment_size_buckets"] = [settings.max_num_batched_tokens]
         return (
             *common_args(settings),
@@ -58,7 +58,7 @@ class VllmNeuron(Engine):
         )
 
     def env(self, settings: ServeSettings) -> dict[str, str]:
-        """Compilation takes longer than vLLM's default waits."""
+        """Compilation takes longer than vLLM's default timeouts."""
         return {
             "VLLM_NO_USAGE_STATS": "1",
             "VLLM_NEURON_COMPILATION_TIMEOUT": "1200",

@@ -1,7 +1,7 @@
-"""Checks of a plan: each is a function of one module here, a module a theme, and one entry of the tuple
+"""Checks of a plan. Each is a function in one of these modules (one per theme) and an entry of the tuple
 below.
 
-Findings are put in order by where they stand in the files, so the order of the entries says nothing.
+Findings are sorted by file position, so the order of the entries does not matter.
 """
 
 from __future__ import annotations
@@ -63,6 +63,6 @@ PLAN_CHECKS: tuple[Check, ...] = (
 
 
 def problems(proposal: Proposal) -> Iterator[Finding]:
-    """What all checks find."""
+    """The findings of all checks."""
     for check in PLAN_CHECKS:
         yield from check(proposal)

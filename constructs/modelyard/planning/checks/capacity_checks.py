@@ -1,4 +1,4 @@
-"""Checks over all models together: whether they have places, and what pools and the account hold."""
+"""Checks across all models: whether they fit, and the limits of pools and the account."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from modelyard.planning.records import ModelPlan
 
 
 def refusals(proposal: Proposal) -> Iterator[Finding]:
-    """Why models have no place, or cannot run in the one they have."""
+    """Models that cannot be placed, or cannot run where they are placed."""
     for workload in proposal.workloads:
         if workload.role != "prefill":
             yield from workload.refusals
@@ -21,7 +21,7 @@ def refusals(proposal: Proposal) -> Iterator[Finding]:
 
 
 def pool_limits(proposal: Proposal) -> Iterator[Finding]:
-    """Pools whose models can ask for more whole nodes than the limit allows."""
+    """Pools whose models can request more whole nodes than the limit allows."""
     for name, those in proposal.occupied.items():
         pool = proposal.environment.pools[name]
         if those.limit > pool.limit:
@@ -36,7 +36,7 @@ def pool_limits(proposal: Proposal) -> Iterator[Finding]:
 
 
 def single_offerings(proposal: Proposal) -> Iterator[Finding]:
-    """Models that depend on one offering, in a pool that depends on more."""
+    """Models that depend on a single offering, although their pool has more."""
     environment = proposal.environment
     for planned in proposal.plans:
         placement = planned.placement
@@ -54,7 +54,7 @@ def single_offerings(proposal: Proposal) -> Iterator[Finding]:
 
 
 def zones_that_offer(proposal: Proposal) -> Iterator[Finding]:
-    """Models whose types the pool's zones may not have."""
+    """Models whose instance types the pool's zones may not offer."""
     environment = proposal.environment
     for planned in proposal.plans:
         types, zones = planned.placement.instance_types, environment.pool_zones(planned.placement.pool)
@@ -77,7 +77,7 @@ def _perhaps_not_offered(
 
 
 def quotas(proposal: Proposal) -> Iterator[Finding]:
-    """Quotas of the account that are smaller than what the models can ask for."""
+    """Account quotas that are smaller than what the models can request."""
     for need in proposal.quotas:
         if need.short:
             yield Finding(

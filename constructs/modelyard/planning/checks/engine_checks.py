@@ -1,4 +1,4 @@
-"""Checks of what a model asks of its engine's release: flags, parsers, metrics, traces."""
+"""Checks of a model's settings against its engine release: flags, parsers, metrics, traces."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ def flags(workload: Workload, environment: Environment) -> Iterator[Finding]:
 
 
 def _likely_release(model: Model) -> Release:
-    """The release whose flags a model that cannot run is checked against, so that all problems show in one
+    """The release whose flags are checked for a model that cannot run, so that all problems show in one
     run."""
     accelerator = accelerator_named(model.accelerator.type)
     found = engine_for(model, accelerator) if accelerator else None
@@ -40,7 +40,7 @@ def _likely_release(model: Model) -> Release:
 
 @each_workload
 def parsers(workload: Workload, environment: Environment) -> Iterator[Finding]:
-    """Features that need a parser which nobody knows."""
+    """Features whose parser is unknown for this model."""
     if workload.choice is None:
         return
     model, serving = workload.model, workload.choice.serving
@@ -61,7 +61,7 @@ def parsers(workload: Workload, environment: Environment) -> Iterator[Finding]:
 
 @each_workload
 def signals(workload: Workload, environment: Environment) -> Iterator[Finding]:
-    """A signal to scale by that the engine does not publish."""
+    """A scaling metric that the engine does not publish."""
     if workload.choice is None:
         return
     model, release = workload.model, workload.choice.serving.release
@@ -80,7 +80,7 @@ def signals(workload: Workload, environment: Environment) -> Iterator[Finding]:
 
 @each_plan
 def traces(planned: ModelPlan, environment: Environment) -> Iterator[Finding]:
-    """What keeps the traces that a model asks for from being sent."""
+    """Requested traces that cannot be sent."""
     if not planned.model.observability.tracing:
         return
     release = planned.serving.release

@@ -1,4 +1,4 @@
-"""Checks of an environment by itself and against the names of the catalogue."""
+"""Checks of an environment on its own and against the catalogue's model names."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from modelyard.planning.placement import launchable
 
 
 def unpinned_images(proposal: Proposal) -> Iterator[Finding]:
-    """AMIs that change by themselves."""
+    """AMIs that are not pinned."""
     environment = proposal.environment
     general = environment.cluster.general_nodes.ami
     used = [("general nodes", general, ("cluster", "generalNodes", "ami"))]
@@ -30,7 +30,7 @@ def unpinned_images(proposal: Proposal) -> Iterator[Finding]:
 
 
 def model_cache(proposal: Proposal) -> Iterator[Finding]:
-    """A cache that pods of other zones reach only across zones."""
+    """A cache in one zone that pods elsewhere reach only across zones."""
     environment = proposal.environment
     if environment.cache.file_system == "lustre" and len(environment.availability_zones) > 1:
         yield Finding(
@@ -43,7 +43,7 @@ def model_cache(proposal: Proposal) -> Iterator[Finding]:
 
 
 def gateways(proposal: Proposal) -> Iterator[Finding]:
-    """Address ranges that EKS Auto Mode does not enforce."""
+    """CIDR restrictions that EKS Auto Mode does not enforce."""
     environment = proposal.environment
     if not environment.cluster.auto_mode:
         return
@@ -61,7 +61,7 @@ def gateways(proposal: Proposal) -> Iterator[Finding]:
 
 
 def teams_accelerators(proposal: Proposal) -> Iterator[Finding]:
-    """Accelerators that teams are granted and that do not exist."""
+    """Team grants for unknown accelerators."""
     for name, team in proposal.environment.teams.items():
         for field, kinds in (("accelerators", team.accelerators or {}), ("notebooks", team.notebooks)):
             for kind in kinds:
@@ -76,7 +76,7 @@ def teams_accelerators(proposal: Proposal) -> Iterator[Finding]:
 
 
 def overrides(proposal: Proposal) -> Iterator[Finding]:
-    """Overrides of models, or by pools, that nothing defines."""
+    """Overrides that name an undefined model or pool."""
     environment, models = proposal.environment, proposal.catalogue.models
     for name, override in environment.overrides.items():
         if name not in models:

@@ -1,4 +1,4 @@
-"""Checks of one model by its file: what it refers to, who may reach it, and how many of it there are."""
+"""Checks of one model file: references, access and replica counts."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from modelyard.planning.checks.proposal import each_workload
 from modelyard.planning.workloads import Workload
 from modelyard.spec.environment import Environment
 
-# Percent of the KV cache beyond which the engine preempts rather than reports.
+# Percent of KV cache usage above which the engine preempts requests instead of reporting higher usage.
 _FULL_CACHE = 95
 
 
@@ -30,7 +30,7 @@ def references(workload: Workload, environment: Environment) -> Iterator[Finding
 
 @each_workload
 def streamed_weights(workload: Workload, environment: Environment) -> Iterator[Finding]:
-    """Weights in a bucket that no identity of the environment may read."""
+    """Weights in a bucket that no identity of the environment can read."""
     model = workload.model
     bucket = model.model.uri.removeprefix("s3://").partition("/")[0]
     if model.model.scheme == "s3" and bucket not in environment.readable_buckets:
@@ -46,7 +46,7 @@ def streamed_weights(workload: Workload, environment: Environment) -> Iterator[F
 
 @each_workload
 def exposure(workload: Workload, environment: Environment) -> Iterator[Finding]:
-    """Endpoints whose exposure the environment or the model does not back."""
+    """Exposed endpoints without the gateway, API key or activator that they need."""
     model = workload.model
     exposure = model.access.exposure
     if exposure != "cluster" and getattr(environment.gateways, exposure) is None:
@@ -77,7 +77,7 @@ def exposure(workload: Workload, environment: Environment) -> Iterator[Finding]:
 
 @each_workload
 def open_endpoints(workload: Workload, environment: Environment) -> Iterator[Finding]:
-    """Settings that let whoever reaches a pod change its server."""
+    """Settings that let anyone who can reach the pod change its server."""
     model = workload.model
     if model.features.sleep:
         yield Finding(
@@ -99,8 +99,7 @@ def open_endpoints(workload: Workload, environment: Environment) -> Iterator[Fin
 
 @each_workload
 def scaling(workload: Workload, environment: Environment) -> Iterator[Finding]:
-    """Targets that are never reached, models that nothing wakes, and schedules that ask for more than there
-    may be."""
+    """Unreachable targets, models at zero that nothing wakes, and schedules above the maximum replicas."""
     model, scaling, replicas = workload.model, workload.model.scaling, workload.model.replicas
     if model.autoscaled and scaling.metric == "kv-cache" and scaling.target > _FULL_CACHE:
         yield Finding(

@@ -1,5 +1,4 @@
-"""Checks of each pool by itself: what it names, what it can launch, and what it has to say about prices and
-reservations."""
+"""Checks of each pool on its own: accelerator, launchable types, limits, prices and reservations."""
 
 from __future__ import annotations
 
@@ -15,7 +14,7 @@ from modelyard.planning.placement import launchable, single_offering
 from modelyard.spec.environment import Environment
 from modelyard.spec.pool import Pool
 
-# EC2 begins to take the nodes of a Capacity Block back half an hour before its end, Karpenter drains them ten
+# EC2 starts to terminate a Capacity Block's instances 30 minutes before its end; Karpenter drains them ten
 # minutes earlier (Karpenter, capacity blocks; EC2 user guide).
 _DRAIN_BEFORE_END = timedelta(minutes=40)
 
@@ -33,7 +32,7 @@ def unknown_accelerators(proposal: Proposal) -> Iterator[Finding]:
 
 
 def wrong_types(proposal: Proposal) -> Iterator[Finding]:
-    """Instance types that are unknown, have another accelerator, or cannot be used."""
+    """Instance types that are unknown, have another accelerator, or are unsupported."""
     for name, pool in _with_known_accelerator(proposal.environment):
         for type_name in pool.instance_types:
             instance = instance_types().get(type_name)
@@ -57,7 +56,7 @@ def wrong_types(proposal: Proposal) -> Iterator[Finding]:
 
 
 def offered(proposal: Proposal) -> Iterator[Finding]:
-    """Pools of which the region offers no type."""
+    """Pools with no instance type offered in the region."""
     region = proposal.environment.region
     for name, pool in _with_known_accelerator(proposal.environment):
         if not launchable(pool, region):
@@ -71,7 +70,7 @@ def offered(proposal: Proposal) -> Iterator[Finding]:
 
 
 def limits(proposal: Proposal) -> Iterator[Finding]:
-    """Limits below one node, or that whole nodes never fill."""
+    """Limits below one node, or not a multiple of whole nodes."""
     for name, pool, usable in _usable(proposal.environment):
         wasted = _never_launched(pool.limit, [instance.accelerator_count for instance in usable])
         field = (*_field_of(name), "limit")
@@ -96,7 +95,7 @@ def limits(proposal: Proposal) -> Iterator[Finding]:
 
 
 def static_nodes(proposal: Proposal) -> Iterator[Finding]:
-    """Nodes that are always there and more than the limit."""
+    """Static nodes beyond the pool's limit."""
     for name, pool, usable in _usable(proposal.environment):
         if pool.nodes and (most := pool.nodes * max(i.accelerator_count for i in usable)) > pool.limit:
             yield Finding(
@@ -109,7 +108,7 @@ def static_nodes(proposal: Proposal) -> Iterator[Finding]:
 
 
 def single_offerings(proposal: Proposal) -> Iterator[Finding]:
-    """Pools that depend on one type in one zone of one capacity type."""
+    """Pools with one instance type in one zone and one capacity type."""
     for name, pool, usable in _usable(proposal.environment):
         if single_offering(pool, proposal.environment):
             yield Finding(
@@ -122,7 +121,7 @@ def single_offerings(proposal: Proposal) -> Iterator[Finding]:
 
 
 def priceless_types(proposal: Proposal) -> Iterator[Finding]:
-    """Types that Karpenter will not launch, for want of a price."""
+    """Types that Karpenter does not launch because they have no price."""
     environment = proposal.environment
     for name, pool, usable in _usable(environment):
         priced = priced_by(pool, environment, proposal.prices)
@@ -139,7 +138,7 @@ def priceless_types(proposal: Proposal) -> Iterator[Finding]:
 
 
 def contradicting_prices(proposal: Proposal) -> Iterator[Finding]:
-    """A type has one price on demand, whichever pool launches it."""
+    """Different on-demand prices stated for one instance type."""
     environment = proposal.environment
     stated: dict[str, tuple[str, float]] = {}
     for name, pool in environment.pools.items():
@@ -157,7 +156,7 @@ def contradicting_prices(proposal: Proposal) -> Iterator[Finding]:
 
 
 def ending_reservations(proposal: Proposal) -> Iterator[Finding]:
-    """Pools that live on reservations alone, all of which end."""
+    """Reserved-only pools whose reservations all end."""
     for name, pool, _ in _usable(proposal.environment):
         ends = [reservation.ends for reservation in pool.reservations]
         if set(pool.capacity) != {"reserved"} or not all(ends):
@@ -180,18 +179,18 @@ def _with_known_accelerator(environment: Environment) -> Iterator[tuple[str, Poo
 
 
 def _usable(environment: Environment) -> Iterator[tuple[str, Pool, list[InstanceType]]]:
-    """Pools that can launch something, and what."""
+    """Pools that can launch nodes, with their launchable instance types."""
     for name, pool in _with_known_accelerator(environment):
         if usable := launchable(pool, environment.region):
             yield name, pool, usable
 
 
 def _field_of(pool: str) -> tuple[str, ...]:
-    """Where the pool stands in the environment file."""
+    """The pool's path in the environment file."""
     return ("pools", pool)
 
 
 def _never_launched(limit: int, nodes: list[int]) -> int:
-    """What is left of `limit` when the pool is full of whole nodes, whichever of the sizes fit."""
+    """The part of `limit` that whole nodes of these sizes can never fill."""
     smallest = min(nodes)
     return limit if limit < smallest else limit % math.gcd(*nodes)

@@ -1,4 +1,4 @@
-"""What a check sees, and the two ways to write one for each model instead of for the whole environment."""
+"""The input of a check, and decorators for checks that run per model instead of per environment."""
 
 from __future__ import annotations
 
@@ -18,10 +18,10 @@ from modelyard.spec.loading import Catalogue
 
 @dataclass(frozen=True)
 class Proposal:
-    """All that was decided for an environment, before it is judged.
+    """All decisions for an environment, before the checks run.
 
-    `plans` are of the workloads that have a place and everything else; `refusals` say what kept the others
-    with a place from one. `occupied` is every used pool's occupancy.
+    `plans`: the workloads that are placed and complete; `refusals`: why other placed workloads are not
+    complete. `occupied`: the occupancy of every used pool.
     """
 
     catalogue: Catalogue
@@ -43,8 +43,8 @@ Check = Callable[[Proposal], Iterable[Finding]]
 
 
 def each_workload(check: Callable[[Workload, Environment], Iterable[Finding]]) -> Check:
-    """A check of one model, placed or not. Replicas that only read prompts have the same file: it is checked
-    once."""
+    """A check that runs once per model, placed or not. Prefill replicas come from the same file, so they are
+    skipped."""
 
     @wraps(check)
     def of_all(proposal: Proposal) -> Iterator[Finding]:
@@ -56,7 +56,7 @@ def each_workload(check: Callable[[Workload, Environment], Iterable[Finding]]) -
 
 
 def each_plan(check: Callable[[ModelPlan, Environment], Iterable[Finding]]) -> Check:
-    """A check of one model that can run; once as well."""
+    """A check that runs once per model that can run."""
 
     @wraps(check)
     def of_all(proposal: Proposal) -> Iterator[Finding]:

@@ -1,4 +1,4 @@
-"""Warnings about a model that can run: what is short, and what interrupts it."""
+"""Warnings about a model that can run: tight memory and interruptions."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from modelyard.spec.environment import Environment
 
 @each_plan
 def memory(planned: ModelPlan, environment: Environment) -> Iterator[Finding]:
-    """What is uncertain or short though the memory suffices."""
+    """Memory that suffices but is uncertain or tight."""
     serving = planned.serving
     fit = Fit(serving.ledger, serving.max_model_len, serving.max_model_len)
     return fit_warnings(fit, Places.in_file(planned.model))
@@ -22,7 +22,7 @@ def memory(planned: ModelPlan, environment: Environment) -> Iterator[Finding]:
 
 @each_plan
 def disruptions(planned: ModelPlan, environment: Environment) -> Iterator[Finding]:
-    """A single replica, where nobody said that one is enough."""
+    """A single replica without `availability: single`."""
     model = planned.model
     if model.replicas.min == 1 and model.availability is None and not model.batch:
         yield Finding(
@@ -36,7 +36,7 @@ def disruptions(planned: ModelPlan, environment: Environment) -> Iterator[Findin
 
 @each_plan
 def rollouts(planned: ModelPlan, environment: Environment) -> Iterator[Finding]:
-    """Rollouts during which nobody answers."""
+    """Rollouts that interrupt the endpoint."""
     if planned.rollout.interrupts:
         yield Finding(
             "ROLL002",
@@ -50,7 +50,7 @@ def rollouts(planned: ModelPlan, environment: Environment) -> Iterator[Finding]:
 
 @each_plan
 def startup_budgets(planned: ModelPlan, environment: Environment) -> Iterator[Finding]:
-    """Stated budgets that end while the model loads."""
+    """Startup budgets that end before the model is loaded."""
     budget, needed = planned.model.startup.budget, planned.startup.load + planned.startup.compile
     if budget and budget < needed:
         yield Finding(
@@ -64,7 +64,7 @@ def startup_budgets(planned: ModelPlan, environment: Environment) -> Iterator[Fi
 
 @each_plan
 def spot_nodes(planned: ModelPlan, environment: Environment) -> Iterator[Finding]:
-    """Pools of spot nodes alone, which go sooner than a replica loads."""
+    """Spot-only pools, where the interruption notice is shorter than loading a replica."""
     placement = planned.placement
     if "spot" in placement.pool.capacity and "on-demand" not in placement.pool.capacity:
         yield Finding(

@@ -1,4 +1,4 @@
-"""Checks of what teams may hold against what their models can ask for."""
+"""Checks of team grants against what the team's models can request."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from modelyard.planning.checks.proposal import Proposal
 
 
 def unknown_teams(proposal: Proposal) -> Iterator[Finding]:
-    """Owners that the environment does not know, where it names teams at all."""
+    """Owners that are not teams of the environment, if it defines any."""
     teams = proposal.environment.teams
     for plan in proposal.plans:
         owner = plan.model.owner
@@ -27,7 +27,7 @@ def unknown_teams(proposal: Proposal) -> Iterator[Finding]:
 
 
 def granted_accelerators(proposal: Proposal) -> Iterator[Finding]:
-    """Teams whose models, all at their most replicas, hold more accelerators than the environment grants."""
+    """Teams whose models at maximum replicas hold more accelerators than granted."""
     environment = proposal.environment
     held: dict[tuple[str, str], list[tuple[str, int]]] = defaultdict(list)
     for plan in proposal.plans:

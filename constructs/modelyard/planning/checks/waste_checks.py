@@ -1,5 +1,4 @@
-"""Warnings about plans that run but waste what they pay for: accelerators without work, tokens computed
-twice."""
+"""Warnings about waste: idle accelerators, and tokens computed twice."""
 
 from __future__ import annotations
 
@@ -13,7 +12,7 @@ from modelyard.planning.records import ModelPlan
 
 
 def stranded_accelerators(proposal: Proposal) -> Iterator[Finding]:
-    """Accelerators that a model's nodes have to spare and that no other model on the same types can fill."""
+    """Idle accelerators on a model's nodes that no other model on the same instance types can fill."""
     used: Counter[tuple[str, str]] = Counter()
     for planned in proposal.plans:
         for instance in planned.placement.instance_types:
@@ -38,13 +37,12 @@ def stranded_accelerators(proposal: Proposal) -> Iterator[Finding]:
 
 
 def _used(planned: ModelPlan) -> int:
-    """Accelerators at work when every model runs its fewest replicas."""
+    """Accelerators in use at minimum replicas."""
     return planned.model.replicas.min * planned.serving.count
 
 
 def preempted_batches(proposal: Proposal) -> Iterator[Finding]:
-    """Batches that were asked for and that the KV cache cannot hold: the engine drops sequences and starts
-    them again."""
+    """Requested batches that the KV cache cannot hold: the engine preempts sequences and recomputes them."""
     for planned in proposal.plans:
         wanted, serving = planned.model.engine.max_num_seqs, planned.serving
         if wanted is None:
