@@ -21,7 +21,8 @@ class SystemNodes(Document):
     instance_types: tuple[str, ...] = ("m7g.large", "m6g.large")
     """Graviton types, tried in order."""
     count: Annotated[int, Field(ge=2, le=20)] = 2
-    """Nodes, spread over the zones; two are the least, because Karpenter runs two replicas on two nodes."""
+    """Number of nodes, spread over the zones; at least two, because Karpenter runs two replicas on two
+    nodes."""
 
 
 class GeneralNodes(Document):
@@ -29,7 +30,7 @@ class GeneralNodes(Document):
     downloads."""
 
     vcpu_limit: Annotated[int, Field(ge=0, le=10000)] = 32
-    """Most vCPU at once; 0 for none."""
+    """Maximum vCPU at once; 0 for none."""
     ami: AmiAlias = "al2023@v20260714"
     """AMI alias, pinned to a release."""
 
@@ -38,36 +39,36 @@ class Cluster(Document):
     """The Amazon EKS cluster."""
 
     name: ObjectName | None = None
-    """Default: `modelyard-` and the environment's name."""
+    """Default: `modelyard-ENVIRONMENT`."""
     version: KubernetesVersion = "1.36"
     """Kubernetes minor version, in EKS standard support; raise it by one minor at a time."""
     support_type: Literal["standard", "extended"] = "standard"
-    """`standard`: EKS upgrades the cluster when its version's standard support ends; `extended`: it stays,
-    and costs six times as much from then on."""
+    """`standard`: EKS upgrades the cluster when its version's standard support ends; `extended`: it keeps the
+    version, and costs six times as much from then on."""
     control_plane_tier: Literal["standard", "tier-xl", "tier-2xl", "tier-4xl", "tier-8xl"] = "standard"
-    """Size of the control plane that is kept provisioned; above `standard` it is billed by the hour."""
+    """Provisioned size of the control plane; above `standard` it is billed by the hour."""
     deletion_protection: bool | None = None
-    """Refuse to delete the cluster until a deploy has switched this off; default: where `removal` is
+    """Prevent deletion of the cluster until a deploy has turned this off; default: true if `removal` is
     `retain`."""
     zonal_shift: bool = False
     """Let Amazon Application Recovery Controller move traffic out of an impaired zone."""
     compute: Literal["karpenter", "auto-mode"] = "karpenter"
-    """Who launches nodes: Karpenter on a small node group of ours, or EKS Auto Mode; pools are the same."""
+    """Node provisioner: Karpenter on a small node group, or EKS Auto Mode; pools are the same."""
     node_repair: bool = True
-    """Replace nodes whose accelerator or kubelet has failed for ten or thirty minutes; Auto Mode always
-    does."""
+    """Replace nodes whose accelerator or kubelet has failed for ten or thirty minutes; always on in Auto
+    Mode."""
     addon_versions: dict[
         str, Annotated[str, Field(pattern=r"^v[0-9]+\.[0-9]+\.[0-9]+-eksbuild\.[0-9]+$")]
     ] = Field(default_factory=dict)
     """Versions of EKS add-ons that differ from the tested ones, such as `vpc-cni: v1.22.4-eksbuild.3`."""
     public_access_cidrs: tuple[Cidr, ...] = ()
-    """Networks that may reach the API server over the internet; none means a private endpoint alone."""
+    """Networks that may reach the API server over the internet; default: none, private endpoint only."""
     admins: tuple[RoleArn, ...] = ()
     """IAM principals with cluster administration."""
     viewers: tuple[RoleArn, ...] = ()
     """IAM principals that may read everything but secrets."""
     system_nodes: SystemNodes = SystemNodes.model_construct()
-    """Not used in Auto Mode, which has nodes of its own for it."""
+    """Not used in Auto Mode, which has its own system nodes."""
     general_nodes: GeneralNodes = GeneralNodes.model_construct()
     log_retention_days: Literal[7, 14, 30, 60, 90, 180, 365] = 90
     """Retention of the control-plane and VPC flow logs."""
@@ -99,11 +100,11 @@ class Team(Document):
     """A team that owns or calls models, with its own namespace."""
 
     principals: Annotated[tuple[RoleArn, ...], Field(min_length=1)]
-    """IAM roles or users: they edit their namespace, and read the models'."""
+    """IAM roles or users, with edit access to their namespace and read access to the models' namespace."""
     namespace: Annotated[str, Field(pattern=DNS_LABEL, max_length=63)] | None = None
     """Default: the team's name."""
     accelerators: dict[str, Annotated[int, Field(ge=0)]] | None = None
-    """Most accelerators, by kind, that the models this team owns (`owner.team`) may hold at their largest,
-    such as `l40s: 16`; none of a kind that is not named. Default: no limit."""
+    """Maximum accelerators, by type, that the team's models (`owner.team`) may hold at maximum replicas, such
+    as `l40s: 16`; 0 for unlisted types. Default: no limit."""
     notebooks: dict[str, Annotated[int, Field(ge=0)]] = Field(default_factory=dict)
-    """Accelerators that pods in the team's own namespace may hold, by kind; default: none."""
+    """Accelerators, by type, that pods in the team's own namespace may hold; default: none."""

@@ -33,7 +33,7 @@ class ModelAccelerator(Document):
     type: Annotated[str, Field(pattern=DNS_LABEL)]
     """Accelerator name such as l40s, h100 or trn2, `auto` for the cheapest that fits, or `none` for CPUs."""
     count: Annotated[int, Field(ge=1, le=64)] | None = None
-    """Accelerators a replica, or vCPU of `none`; default 1 (8 vCPU), or what `auto` finds. More than a node
+    """Accelerators per replica, or vCPU for `none`; default 1 (8 vCPU), or chosen by `auto`. More than a node
     has are spread over nodes."""
 
 
@@ -41,13 +41,13 @@ class ParallelismSettings(Document):
     """Overrides how a replica is split: tensor × pipeline × data is the number of accelerators."""
 
     tensor: Annotated[int, Field(ge=1, le=64)] | None = None
-    """Slices of every layer; default: all accelerators of a node."""
+    """Tensor-parallel size: slices of every layer; default: all accelerators of a node."""
     pipeline: Annotated[int, Field(ge=1, le=16)] | None = None
-    """Groups of layers; default: one a node."""
+    """Pipeline-parallel size: groups of layers; default: one per node."""
     data: Annotated[int, Field(ge=1, le=64)] = 1
-    """Copies of attention that share the experts of a mixture-of-experts model."""
+    """Data-parallel size: copies of attention that share the experts of a mixture-of-experts model."""
     expert: bool = False
-    """Deal out whole experts instead of slices of all."""
+    """Expert parallelism: whole experts per rank instead of slices of all."""
 
 
 _NAMES = one_of(lambda: ("auto", *file_names()), lambda value: value == "auto" or value in file_names())
@@ -62,29 +62,29 @@ class EngineSettings(Document):
     backend: Annotated[str, *_BACKENDS] | None = None
     """Backend of `triton`; default vllm."""
     version: Annotated[str, Field(pattern=r"^([0-9]+\.[0-9]+(\.[0-9]+)?|b[0-9]+)$")] | None = None
-    """Engine release; default: the newest one that Modelyard knows."""
+    """Engine release; default: the newest that Modelyard knows."""
     max_model_len: Annotated[int, Field(ge=LEAST_MAX_MODEL_LEN)] | None = None
     """Longest prompt plus answer, in tokens; default: the longest that fits, up to the model's own limit."""
     concurrency: Annotated[int, Field(ge=1)] = 1
-    """Requests of full length that must fit into the KV cache at once."""
+    """Full-length requests that must fit into the KV cache at once."""
     max_num_seqs: Annotated[int, Field(ge=1)] | None = None
-    """Most sequences in a batch; default: the engine's."""
+    """Maximum sequences in a batch; default: the engine's."""
     max_num_batched_tokens: Annotated[int, Field(ge=256)] | None = None
-    """Most tokens in a batch; default: the engine's."""
+    """Maximum tokens in a batch; default: the engine's."""
     gpu_memory_utilization: Annotated[float, Field(ge=0.3, le=0.95)] = 0.9
     """Share of the accelerator's memory for weights, activations and KV cache."""
     dtype: Literal["auto", "bfloat16", "float16"] = "auto"
     kv_cache_dtype: Literal["auto", "fp8"] = "auto"
     """`fp8` halves the KV cache."""
     quantization: Literal["auto", "fp8", "int8"] = "auto"
-    """Quantize a 16-bit checkpoint while it is loaded; `auto` takes the checkpoint as it is (fp8, awq, gptq,
-    int8, mxfp4, …)."""
+    """Quantize a 16-bit checkpoint at load; `auto` uses the checkpoint as it is (fp8, awq, gptq, int8, mxfp4,
+    …)."""
     gpu_layers: Annotated[int, Field(ge=0)] | None = None
     """llama-server: layers on the GPU; default: as many as fit."""
     enforce_eager: bool = False
     """Run without CUDA graphs: slower, less memory."""
     args: dict[str, Any] = Field(default_factory=dict)
-    """Further flags of the engine in kebab-case, without dashes; checked against the release's flag table."""
+    """Extra engine flags in kebab-case, without leading dashes; checked against the release's flag table."""
     env: dict[Annotated[str, Field(pattern=r"^[A-Z][A-Z0-9_]*$")], str] = Field(default_factory=dict)
     """Environment variables of the server."""
 
@@ -111,9 +111,9 @@ class KvOffload(Document):
     """A second tier of the KV cache."""
 
     size_gib: Annotated[int, Field(ge=1, le=4096)]
-    """GiB of the node's memory, over all GPUs of a replica."""
+    """GiB of host memory, for all GPUs of a replica together."""
     backend: Literal["native", "lmcache"] = "native"
-    """`lmcache` keeps it in LMCache's local CPU store, which other replicas cannot read either."""
+    """`lmcache` uses LMCache's local CPU store; it is not shared between replicas either."""
 
 
 _SIZE = re.compile(r"^([0-9]+)Gi$")
@@ -131,24 +131,24 @@ class Features(Document):
     """Features of the endpoint beyond plain completion."""
 
     tools: bool = False
-    """Tool calls, with the parser of the model's family."""
+    """Tool calls, with the parser for the model's family."""
     reasoning: bool = False
-    """Reasoning split from the answer, with the parser of the model's family."""
+    """Reasoning separate from the answer, with the parser for the model's family."""
     prefix_caching: bool = True
     """Reuse the KV cache of shared prompt prefixes."""
     images_per_prompt: Annotated[int, Field(ge=0, le=64)] | None = None
-    """Images in one prompt of a vision model; default 1."""
+    """Maximum images per prompt of a vision model; default 1."""
     videos_per_prompt: Annotated[int, Field(ge=0, le=16)] | None = None
-    """Videos in one prompt of a vision model; default 0."""
+    """Maximum videos per prompt of a vision model; default 0."""
     structured_outputs: Literal["auto", "xgrammar", "guidance", "outlines", "lm-format-enforcer"] = "auto"
-    """Grammar backend for JSON schemas and regular expressions; `auto` lets the engine choose for each
+    """Grammar backend for JSON schemas and regular expressions; with `auto` the engine chooses per
     request."""
     kv_offload: Annotated[
         KvOffload | None, BeforeValidator(_parse_kv_offload, json_schema_input_type=KvOffload | str | None)
     ] = None
-    """Keep KV blocks that leave the GPU in the node's memory: a size such as `64Gi` in short."""
+    """Offload KV blocks from the GPU to host memory; short form: a size such as `64Gi`."""
     sleep: bool = False
-    """vLLM's sleep mode: opens endpoints without a key that free the GPU's memory; never in a strict
+    """vLLM's sleep mode: opens unauthenticated endpoints that free the GPU's memory; not allowed in a strict
     environment."""
 
 

@@ -25,27 +25,27 @@ class Monitoring(Document):
     enabled: bool = True
     """Render ServiceMonitors; needs the Prometheus Operator's CRDs in the cluster."""
     namespace: Annotated[str, Field(pattern=DNS_LABEL)] = "monitoring"
-    """Namespace of Prometheus: the only one besides `access.allowFrom` that may reach a model's port."""
+    """Namespace of Prometheus; besides `access.allowFrom`, only this namespace can reach a model's port."""
     labels: dict[LabelKey, LabelValue] = Field(default_factory=lambda: {"release": "kube-prometheus-stack"})
-    """Labels that Prometheus' serviceMonitorSelector asks for."""
+    """Labels that Prometheus' serviceMonitorSelector matches."""
     prometheus: Annotated[str, Field(pattern=r"^https?://.+")] | None = None
-    """Address of Prometheus for autoscaling; default: the service of kube-prometheus-stack in `namespace`."""
+    """URL of Prometheus for autoscaling; default: the Service of kube-prometheus-stack in `namespace`."""
     install: bool = True
-    """Install kube-prometheus-stack; false where the cluster has a Prometheus Operator already."""
+    """Install kube-prometheus-stack; set to false if the cluster already has a Prometheus Operator."""
     managed: bool = False
-    """Keep the metrics in Amazon Managed Service for Prometheus as well: Prometheus writes them there."""
+    """Also store the metrics in Amazon Managed Service for Prometheus, by remote write."""
     managed_grafana: bool = False
-    """Create an Amazon Managed Grafana workspace over them; people sign in by IAM Identity Center."""
+    """Create an Amazon Managed Grafana workspace for them; users sign in through IAM Identity Center."""
     otlp_endpoint: (
         Annotated[
             str, Field(pattern=r"^https?://[a-z0-9-]+\.[a-z0-9-]+(\.svc[a-z0-9.-]*)?:[0-9]{2,5}(/.*)?$")
         ]
         | None
     ) = None
-    """OpenTelemetry collector for models with `observability.tracing`: `http://SERVICE.NAMESPACE:4317`,
-    inside the cluster."""
+    """OpenTelemetry collector inside the cluster for models with `observability.tracing`:
+    `http://SERVICE.NAMESPACE:4317`."""
     runbooks: Annotated[str, Field(pattern=r"^https?://.+[^/]$")] | None = None
-    """Where the pages of `docs/runbooks` can be read, without the last slash; alerts then link
+    """URL of the published `docs/runbooks`, without a trailing slash; alerts then link to
     `RUNBOOKS/ALERT.md`."""
 
     @model_validator(mode="after")
@@ -69,12 +69,12 @@ class Gateway(Document):
     domain: Annotated[
         str, Field(pattern=r"^[a-z0-9]([a-z0-9-]*[a-z0-9])?(\.[a-z0-9]([a-z0-9-]*[a-z0-9])?)+$")
     ]
-    """Models answer at `NAME.DOMAIN`; point a wildcard record at the load balancer."""
+    """Models are served at `NAME.DOMAIN`; point a wildcard DNS record at the load balancer."""
     certificate: SecretName
     """Logical name of the secret with the domain's certificate: JSON with the keys `tls.crt` and
     `tls.key`."""
     cidrs: tuple[Cidr, ...] = ()
-    """Networks that may connect; none means everybody who reaches the load balancer."""
+    """Networks that may connect; default: everyone who can reach the load balancer."""
     class_name: Annotated[str, Field(pattern=DNS_LABEL)] = "istio"
     """GatewayClass; Istio is installed for the default."""
 
@@ -85,7 +85,7 @@ class Gateways(Document):
     internal: Gateway | None = None
     """From the VPC and the networks connected to it."""
     public: Gateway | None = None
-    """From the internet; needs `cidrs`, and an API key of every model behind it."""
+    """From the internet; needs `cidrs`, and an API key for every exposed model."""
 
     def of(self, exposure: str) -> Gateway | None:
         """The gateway for an exposure; None for `cluster`, or if the environment has none."""
@@ -107,20 +107,20 @@ class LiteLlm(Document):
     master_key: SecretName
     """Logical name of the secret with the key that clients send."""
     replicas: Annotated[int, Field(ge=1, le=50)] = 2
-    """Copies of the proxy."""
+    """Replicas of the proxy."""
     allow_from: tuple[AllowedClients, ...] = ()
-    """Pods that may call it; default: every pod of the models' namespace."""
+    """Pods that may call it; default: every pod in the models' namespace."""
     exposure: Literal["cluster", "internal", "public"] = "cluster"
-    """As `access.exposure` of a model; it answers at `llm.DOMAIN`."""
+    """Like `access.exposure` of a model; served at `llm.DOMAIN`."""
 
 
 class Checks(Document):
     """Jobs that query every model after its delivery; if one fails, the delivery has failed."""
 
     smoke: bool = True
-    """Everything that `modelyard smoke` checks."""
+    """Run all checks of `modelyard smoke`."""
     bench: bool = False
-    """The load of `modelyard bench`, which takes minutes and the model's whole capacity."""
+    """Run `modelyard bench`, which takes minutes and the model's whole capacity."""
 
     @property
     def enabled(self) -> bool:
@@ -135,7 +135,7 @@ class ArgoCdCapability(Document):
     region: Annotated[str, Field(pattern=r"^[a-z]{2}(-[a-z]+)+-[0-9]$")] | None = None
     """Its region; default: the environment's."""
     admins: Annotated[tuple[str, ...], Field(min_length=1)]
-    """Ids of the Identity Center groups that administer Argo CD."""
+    """IDs of the Identity Center groups that administer Argo CD."""
 
 
 class GitRepository(Document):
@@ -144,9 +144,9 @@ class GitRepository(Document):
     url: Annotated[str, Field(pattern=r"^(https://|ssh://|git@).+")]
     revision: str = "main"
     path: str = "dist"
-    """Folder that holds `ENVIRONMENT/`."""
+    """Folder that contains `ENVIRONMENT/`."""
     managed: ArgoCdCapability | None = None
-    """Have EKS run Argo CD; default: one of your own."""
+    """Have EKS run Argo CD; default: your own Argo CD."""
 
 
 class Override(Document):
@@ -174,7 +174,7 @@ class Acknowledgement(Document):
     reason: Annotated[str, Field(min_length=10)]
     """Why it is acceptable here."""
     model: ObjectName | None = None
-    """Only for this model; default: everywhere in the environment."""
+    """Only for this model; default: the whole environment."""
 
 
 class Environment(Document):
@@ -183,7 +183,7 @@ class Environment(Document):
     name: Annotated[str, Field(pattern=DNS_LABEL, max_length=20)]
     """Default: the file's name."""
     account: Annotated[str, Field(pattern=r"^[0-9]{12}$")]
-    """AWS account id; quote it, or YAML reads a number."""
+    """AWS account ID; quote it, otherwise YAML reads a number."""
     region: Annotated[str, Field(pattern=r"^[a-z]{2}(-[a-z]+)+-[0-9]$")]
     availability_zones: Annotated[tuple[str, ...], Field(min_length=2, max_length=3)]
     """Two or three zones of the region, by name; never looked up."""
@@ -194,7 +194,7 @@ class Environment(Document):
     network: Network = Network.model_construct()
     cluster: Cluster = Cluster.model_construct()
     teams: dict[ObjectName, Team] = Field(default_factory=dict)
-    """People with namespaces of their own, by the name that models give as `owner.team`."""
+    """Teams with their own namespaces, by the name that models use as `owner.team`."""
     pools: dict[ObjectName, Pool] = Field(default_factory=dict)
     """Accelerator pools by name."""
     secrets: dict[SecretName, Annotated[str, Field(pattern=r"^[A-Za-z0-9/_+=.@-]{1,512}$")]] = Field(
@@ -203,30 +203,31 @@ class Environment(Document):
     """Logical secret name to the name of a secret in AWS Secrets Manager; names only, never values."""
     cache: Cache = Cache.model_construct()
     cost: CostLimits = CostLimits.model_construct()
-    """Budget, unusual spending, and who hears of them."""
+    """Budget, cost anomalies, and alert recipients."""
     office_hours: OfficeHours | None = None
-    """Run models in these hours alone; for environments in which people work."""
+    """Run models only in these hours, for example in dev."""
     monitoring: Monitoring = Monitoring.model_construct()
     gateways: Gateways = Gateways.model_construct()
-    """Load balancers for models that are reached from outside the cluster."""
+    """Load balancers for access to models from outside the cluster."""
     litellm: LiteLlm | None = None
     """One OpenAI endpoint in front of all models."""
     checks: Checks = Checks.model_construct()
     delivery: Literal["flux", "argocd", "none"] = "flux"
-    """Who applies the rendered tree: Flux from S3, Argo CD from Git, or you with `kubectl apply -k`."""
+    """What applies the rendered tree: Flux from S3, Argo CD from Git, or `none`: you, with `kubectl apply
+    -k`."""
     git: GitRepository | None = None
     """Repository for `delivery: argocd`."""
     namespace: Annotated[str, Field(pattern=DNS_LABEL, max_length=63)] = "models"
     """Namespace of the model servers."""
     quotas: dict[str, Annotated[int, Field(ge=0)]] = Field(default_factory=dict)
-    """EC2 vCPU quotas of the account by Service Quotas code, such as `L-DB2E81BA: 384`; the plan compares
-    them."""
+    """EC2 vCPU quotas of the account by Service Quotas code, such as `L-DB2E81BA: 384`, for the plan's quota
+    check."""
     tags: Annotated[dict[TagKey, TagValue], Field(max_length=40)] = Field(default_factory=dict)
     """Tags on every AWS resource."""
     acknowledge: tuple[Acknowledgement, ...] = ()
     """Warnings accepted here, each with its reason; errors cannot be accepted."""
     overrides: dict[ObjectName, Override] = Field(default_factory=dict)
-    """Per model: what this environment runs differently."""
+    """Overrides per model for this environment."""
 
     @property
     def cluster_name(self) -> str:

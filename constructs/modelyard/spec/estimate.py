@@ -31,9 +31,9 @@ class EstimateRequest(Document):
     """What to estimate. Absent fields have the engine's default."""
 
     id: str | int | None = None
-    """Given back with the answer."""
+    """Repeated in the answer."""
     model: str | None = None
-    """Id of a model in the bundled table, instead of `config`."""
+    """ID of a model in the bundled table, instead of `config`."""
     config: dict[str, Any] | None = None
     """A Hugging Face config.json."""
     accelerator: str | None = None

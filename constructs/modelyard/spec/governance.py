@@ -18,17 +18,17 @@ class CostLimits(Document):
     """Cost limits that only alert; they never switch anything off."""
 
     monthly_usd: Annotated[int, Field(ge=1)] | None = None
-    """Budget of the environment in US dollars a month, by its tag `modelyard:environment`."""
+    """Monthly budget of the environment in US dollars, by its tag `modelyard:environment`."""
     alert_at_percent: Annotated[tuple[Annotated[int, Field(ge=1, le=1000)], ...], Field(max_length=5)] = (
         50,
         80,
         100,
     )
-    """Shares of the budget at which people hear of it; also when the forecast passes the last one."""
+    """Percentages of the budget that trigger an alert; also when the forecast exceeds the last one."""
     anomaly_usd: Annotated[int, Field(ge=1)] | None = None
-    """Report spending that AWS calls unusual once it exceeds this much."""
+    """Alert on AWS cost anomalies above this amount."""
     emails: tuple[Email, ...] = ()
-    """Who hears of budgets, anomalies and unused reservations; each address has to confirm once."""
+    """Recipients of budget, anomaly and unused reservation alerts; each address has to confirm once."""
 
     @model_validator(mode="after")
     def _somebody_listens(self) -> Self:
@@ -41,11 +41,11 @@ class OfficeHours(Document):
     """Hours in which models run; outside of them models scale to zero and their nodes are removed."""
 
     start: Cron
-    """Cron expression of the beginning, such as `0 7 * * 1-5`."""
+    """Start, as a cron expression such as `0 7 * * 1-5`."""
     end: Cron
-    """Cron expression of the end, such as `0 19 * * 1-5`."""
+    """End, as a cron expression such as `0 19 * * 1-5`."""
     timezone: TimeZone = "UTC"
-    """Time zone by its IANA name, such as Europe/Berlin."""
+    """IANA time zone, such as Europe/Berlin."""
 
     @model_validator(mode="after")
     def _begins_and_ends(self) -> Self:

@@ -53,12 +53,12 @@ class Model(Document):
     schema_version: Annotated[Literal[1], Field(alias="schema")] = 1
     """Version of this format."""
     name: ObjectName
-    """Lower-case letters, digits and dashes; default: the file's name."""
+    """Lower-case letters, digits and dashes; default: the file name."""
     description: Annotated[str, Field(max_length=4096)] | None = None
-    """A few sentences; they become an annotation of every object."""
+    """A few sentences, added to every object as an annotation."""
     owner: Owner | None = None
     model: Annotated[Weights, BeforeValidator(parse_weights, json_schema_input_type=Weights | str)]
-    """The weights: `hf://ORG/REPO` in short."""
+    """The weights; short form: `hf://ORG/REPO`."""
     accelerator: Annotated[
         ModelAccelerator, BeforeValidator(parse_accelerator, json_schema_input_type=ModelAccelerator | str)
     ]
@@ -73,12 +73,12 @@ class Model(Document):
     engine: Annotated[
         EngineSettings, BeforeValidator(parse_engine, json_schema_input_type=EngineSettings | str)
     ] = EngineSettings.model_construct()
-    """The engine by name, or with its settings."""
+    """The engine name, or its settings."""
     parallelism: ParallelismSettings | None = None
-    """How a replica is split over its accelerators; default: tensor parallel in a node, pipeline parallel
-    over nodes."""
+    """How a replica is split over its accelerators; default: tensor parallel within a node, pipeline parallel
+    across nodes."""
     disaggregation: Disaggregation | None = None
-    """Prefill and decode on replicas of their own."""
+    """Prefill and decode on separate replicas."""
     batch: Batch | None = None
     """A batch job instead of an endpoint."""
     features: Features = Features.model_construct()
@@ -87,10 +87,10 @@ class Model(Document):
     scaling: Scaling = Scaling.model_construct()
     rollout: RolloutSettings = RolloutSettings.model_construct()
     availability: Availability | None = None
-    """`zonal` spreads replicas over zones; `single` accepts that one replica is an outage at every
+    """`zonal` spreads replicas over zones; `single` accepts that one replica means an outage at every
     disruption."""
     drain: Seconds = 60
-    """Time that running requests get to finish when a replica stops."""
+    """Time for running requests to finish when a replica stops."""
     startup: Startup = Startup.model_construct()
     cache: Annotated[
         ModelCacheSettings | None,

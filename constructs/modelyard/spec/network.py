@@ -36,31 +36,30 @@ class ExistingVpc(Document):
 
     id: Annotated[str, Field(pattern=r"^vpc-[0-9a-f]{8,17}$")]
     private_subnets: dict[str, Annotated[str, Field(pattern=r"^subnet-[0-9a-f]{8,17}$")]]
-    """Zone to the id of its private subnet, one for each of `availabilityZones`; nodes and pods live
-    there."""
+    """Private subnet ID by zone, one for each of `availabilityZones`; nodes and pods run there."""
     route_tables: tuple[Annotated[str, Field(pattern=r"^rtb-[0-9a-f]{8,17}$")], ...] = ()
-    """Route tables of those subnets, for the S3 gateway endpoint; none where the VPC has that endpoint
-    already."""
+    """Route tables of those subnets, for the S3 gateway endpoint; leave empty if the VPC already has one."""
 
 
 class Network(Document):
     """The VPC: created by Modelyard, or an existing one."""
 
     vpc: ExistingVpc | None = None
-    """A VPC of your own; default: Modelyard creates one."""
+    """An existing VPC; default: Modelyard creates one."""
     cidr: VpcCidr = "10.64.0.0/16"
-    """IPv4 range of the VPC, /16 to /22; of `vpc` too, where it is given."""
+    """IPv4 range of the VPC, /16 to /22; with `vpc`, the range of that VPC."""
     pod_cidr: VpcCidr | None = None
-    """Second range for pods, such as 100.64.0.0/16, where `cidr` has to be small; not with `vpc`."""
+    """Secondary range for pods, such as 100.64.0.0/16, if `cidr` has to be small; not with `vpc`."""
     prefix_delegation: bool = False
-    """Give nodes addresses in blocks of sixteen: more pods a node and fewer calls to EC2, for pools of
+    """Assign IP addresses to nodes in blocks of sixteen: more pods per node and fewer EC2 calls, for pools of
     hundreds of nodes."""
     nat_gateways: Annotated[int, Field(ge=1)] = 1
-    """NAT gateways; one per zone survives the loss of a zone, one alone is cheaper."""
+    """Number of NAT gateways; one per zone survives the loss of a zone, a single one is cheaper."""
     interface_endpoints: bool = True
-    """Private endpoints for the AWS APIs that nodes call, so that pulls and tokens do not cross the NAT."""
+    """VPC interface endpoints for the AWS APIs that nodes call, so that pulls and tokens bypass the NAT
+    gateway."""
     flow_logs: bool = True
-    """Record who talked to whom; only an existing VPC, which may have its own, can do without."""
+    """VPC flow logs; can be disabled only for an existing VPC, which may have its own."""
 
     @model_validator(mode="after")
     def _only_ours_is_ours_to_shape(self) -> Self:

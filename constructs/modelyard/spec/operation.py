@@ -68,13 +68,13 @@ class Hours(Document):
     """Hours in which a minimum of replicas runs, such as office hours."""
 
     start: Cron
-    """Cron expression of the beginning, five fields."""
+    """Start, as a cron expression with five fields."""
     end: Cron
-    """Cron expression of the end."""
+    """End, as a cron expression."""
     timezone: TimeZone = "UTC"
-    """Time zone by its IANA name, such as Europe/Berlin."""
+    """IANA time zone, such as Europe/Berlin."""
     replicas: Annotated[int, Field(ge=1, le=500)] = 1
-    """Replicas in that time, at the least."""
+    """Minimum replicas in these hours."""
 
     @model_validator(mode="after")
     def _begins_and_ends(self) -> Self:
@@ -86,26 +86,27 @@ class Scaling(Document):
     """When replicas are added and removed; needs `replicas` with min < max and KEDA in the cluster."""
 
     metric: Literal["waiting", "kv-cache"] = "waiting"
-    """`waiting`: requests queued per replica; `kv-cache`: percent of the KV cache in use."""
+    """`waiting`: queued requests per replica; `kv-cache`: percentage of KV cache in use."""
     target: Annotated[int, Field(ge=1, le=1000)] = 5
-    """Requests or percent at which another replica is added."""
+    """Requests or percentage at which a replica is added."""
     scale_down_after: Seconds = 600
     """Quiet time before a replica is removed; never less than the start-up budget."""
     schedule: tuple[Hours, ...] = ()
-    """Hours in which replicas are kept whatever the load is: what wakes a model that scales to zero."""
+    """Hours with minimum replicas, independent of load; wakes a model that scales to zero."""
     activator: Literal["gateway"] | None = None
-    """What wakes a model that scales to zero: `gateway`, requests for it at the environment's LiteLLM
+    """Wakes a model that scales to zero: `gateway`: on requests for it at the environment's LiteLLM
     gateway."""
 
 
 class RolloutSettings(Document):
     strategy: Literal["auto", "surge", "in-place"] = "auto"
-    """`surge` starts the new replica first, `in-place` frees its accelerator first; `auto` asks the pool."""
+    """`surge` starts the new replica first; `in-place` frees the old one's accelerator first; `auto` depends
+    on room in the pool."""
 
 
 class Startup(Document):
     budget: Budget = None
-    """Time a replica may take until it answers, such as 20m; `auto` derives it from size, throughput and
+    """Maximum time until a replica responds, such as 20m; `auto` derives it from size, throughput and
     compilation."""
 
 
@@ -114,22 +115,22 @@ class AllowedClients(Document):
 
     namespace: Annotated[str, Field(pattern=DNS_LABEL)]
     pod_labels: dict[LabelKey, LabelValue] = Field(default_factory=dict)
-    """Further restriction; default: every pod of the namespace."""
+    """Restrict to pods with these labels; default: every pod in the namespace."""
 
 
 class Access(Document):
     """Who may call the endpoint."""
 
     exposure: Literal["cluster", "internal", "public"] = "cluster"
-    """`cluster`: pods alone; `internal` and `public`: the environment's gateway of that name, TLS and `/v1/*`
-    alone."""
+    """`cluster`: pods only; `internal` and `public`: also the environment's gateway of that name, with TLS
+    and only `/v1/*`."""
     host: (
         Annotated[str, Field(pattern=r"^[a-z0-9]([a-z0-9-]*[a-z0-9])?(\.[a-z0-9]([a-z0-9-]*[a-z0-9])?)+$")]
         | None
     ) = None
-    """Host name at the gateway; default: the model's name under the gateway's domain."""
+    """Host name at the gateway; default: the model's name in the gateway's domain."""
     allow_from: tuple[AllowedClients, ...] = ()
-    """Default: pods of the model's own namespace."""
+    """Pods that may call the endpoint; default: pods in the model's namespace."""
     api_key: SecretName | None = None
     """Logical name of the secret with the API key that clients must send."""
 
@@ -138,22 +139,22 @@ class Disaggregation(Document):
     """Prefill on separate replicas, so that prefill and decode do not delay each other."""
 
     prefill: Annotated[Replicas, BeforeValidator(parse_replicas, json_schema_input_type=Replicas | int)]
-    """Replicas that read prompts; `replicas` are those that generate."""
+    """Prefill replicas; `replicas` are the decode replicas."""
     threshold: Annotated[int, Field(ge=0)] = 256
-    """Prompt tokens not in the cache from which a request goes to a prefill replica first."""
+    """Uncached prompt tokens from which a request goes to a prefill replica first."""
 
 
 class Batch(Document):
     """A batch job over a file of requests (vLLM's run-batch) instead of an endpoint."""
 
     input: _BatchFile
-    """Requests in OpenAI's batch format, one a line: a file below `efs://batches/` in the shared cache."""
+    """Requests in OpenAI's batch format, one per line: a file below `efs://batches/` in the shared cache."""
     output: _BatchFile
-    """Where the answers go: another file there."""
+    """Output file, also below `efs://batches/`."""
     schedule: Cron | None = None
-    """Cron expression of a recurring run; default: once for each version of the job."""
+    """Cron expression for recurring runs; default: once per version of the job."""
     deadline: Seconds = 6 * 3600
-    """Time after which a run is stopped, loading included."""
+    """Maximum duration of a run, loading included."""
 
 
 class ModelCacheSettings(Document):
@@ -172,26 +173,26 @@ class ServiceLevels(Document):
     """Service levels; each stated one creates burn rate alerts."""
 
     ttft_p95: Latency | None = None
-    """Time to the first token of 95 % of requests, such as 800ms."""
+    """p95 time to first token, such as 800ms."""
     itl_p95: Latency | None = None
-    """Time between two tokens, 95 % of all gaps, such as 50ms."""
+    """p95 time between tokens, such as 50ms."""
     e2e_p95: Annotated[Latency | None, Field(alias="e2eP95")] = None
-    """Time to the whole answer of 95 % of requests, such as 20s."""
+    """p95 time to the whole answer, such as 20s."""
     error_rate: Annotated[Share, Field(gt=0, le=0.05)] | None = None
-    """Most requests that may fail, such as 0.5%. Above 5% an alert on fourteen times the rate could hardly
-    fire."""
+    """Maximum share of failed requests, such as 0.5%. Above 5%, an alert on fourteen times the rate could
+    hardly fire."""
 
 
 class Observability(Document):
     """Monitoring of the model."""
 
     scrape_interval: Seconds = 15
-    """Time between two readings of the metrics."""
+    """Scrape interval of the metrics."""
     slo: ServiceLevels = ServiceLevels.model_construct()
-    """Service levels; default: none, and so no alert on latency or errors. Dashboards show them all the
-    same."""
+    """Service levels; default: none, so there are no alerts on latency or errors. Dashboards show both
+    anyway."""
     dashboard: bool = True
-    """Render a Grafana dashboard of this model."""
+    """Render a Grafana dashboard for this model."""
     tracing: bool = False
     """Send OpenTelemetry traces to the environment's `monitoring.otlpEndpoint`."""
 

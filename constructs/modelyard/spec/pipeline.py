@@ -17,7 +17,7 @@ class Stage(Document):
     environment: EnvironmentName
     """Name of a file in `environments`."""
     approval: Annotated[str, Field(min_length=10)] | None = None
-    """What somebody has to look at before this stage starts; nobody is asked without it."""
+    """What a person has to review before this stage starts; default: no approval."""
 
 
 def _name_alone(value: object) -> object:
@@ -31,25 +31,25 @@ class Pipeline(Document):
     """The path of a change from a branch to production."""
 
     repository: Annotated[str, Field(pattern=r"^[A-Za-z0-9_.-]+/[A-Za-z0-9_.-]+$")]
-    """`OWNER/NAME`, as GitHub writes it."""
+    """`OWNER/NAME` on GitHub."""
     branch: Annotated[str, Field(pattern=r"^[A-Za-z0-9_./-]+$")] = "main"
-    """What is pushed there is promoted."""
+    """Branch whose pushes are promoted."""
     connection_arn: Annotated[
         str,
         Field(
             pattern=r"^arn:aws[a-z-]*:(codeconnections|codestar-connections):[a-z0-9-]+:[0-9]{12}:connection/.+$"
         ),
     ]
-    """CodeConnections connection with access to the repository; made once, in the console."""
+    """CodeConnections connection with access to the repository; create it once, in the console."""
     account: Annotated[str, Field(pattern=r"^[0-9]{12}$")]
-    """Account of the pipeline itself, best one of its own; quote it, or YAML reads a number."""
+    """Account of the pipeline, preferably a separate one; quote it, otherwise YAML reads a number."""
     region: Annotated[str, Field(pattern=r"^[a-z]{2}(-[a-z]+)+-[0-9]$")]
     stages: Annotated[tuple[StageOrName, ...], Field(min_length=1)]
-    """Environments in their order."""
+    """Environments, in order."""
     github_oidc_provider: Literal["create", "existing"] = "create"
-    """Whether the accounts know GitHub's tokens already: an account has one provider for an address."""
+    """Whether the accounts already have GitHub's OIDC provider: an account has one provider per URL."""
     log_retention_days: Literal[7, 14, 30, 60, 90, 180, 365] = 365
-    """Retention of what the builds say."""
+    """Retention of the build logs."""
 
     @field_validator("stages")
     @classmethod

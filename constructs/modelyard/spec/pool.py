@@ -17,9 +17,9 @@ class Reservation(Document):
     """Reserved EC2 capacity, paid for whether used or not."""
 
     id: Annotated[str, Field(pattern=r"^cr-[0-9a-f]{8,17}$")]
-    """The capacity reservation, cr-…; of a Capacity Block too."""
+    """ID of the capacity reservation or Capacity Block, cr-…."""
     ends: datetime | None = None
-    """When it ends, such as 2026-12-24T11:30:00Z; every Capacity Block does. Default: it does not."""
+    """End time, such as 2026-12-24T11:30:00Z; every Capacity Block has one. Default: no end."""
 
     @field_validator("ends")
     @classmethod
@@ -52,25 +52,25 @@ class Pool(Document):
     zones: tuple[str, ...] = ()
     """Availability zones of the pool; default: all zones of the environment."""
     nodes: Annotated[int, Field(ge=1)] | None = None
-    """Keep this many nodes, used or not (a static pool); default: nodes come and go with the models. Set it
-    or leave it when the pool is made: Karpenter cannot turn one into the other."""
+    """Keep this many nodes, used or not (a static pool); default: nodes scale with the models. Choose when
+    the pool is created: Karpenter cannot convert one into the other."""
     fabric: Literal["none", "efa"] = "none"
-    """`efa` attaches EFA interfaces, which replicas over several nodes need."""
+    """`efa` attaches EFA interfaces, required for replicas over several nodes."""
     placement_group: Annotated[str, Field(pattern=DNS_LABEL)] | None = None
-    """Name of an EC2 placement group that exists, for nodes close to each other."""
+    """Name of an existing EC2 placement group, for nodes close to each other."""
     prices: dict[str, dict[CapacityType, Annotated[float, Field(ge=0, allow_inf_nan=False)]]] = Field(
         default_factory=dict
     )
-    """US dollars an hour that your account really pays, by type of `instanceTypes` and capacity type, such as
-    `p5.48xlarge: {reserved: 34.6}`: discounts, spot, Capacity Blocks; default: the public on-demand price.
-    With an on-demand price here, Karpenter also launches a type that has no public one."""
+    """US dollars per hour that your account actually pays, by type in `instanceTypes` and capacity type, such
+    as `p5.48xlarge: {reserved: 34.6}`: discounts, spot, Capacity Blocks; default: the public on-demand price.
+    With an on-demand price here, Karpenter also launches a type without a public price."""
     limit: Annotated[int, Field(ge=1)]
-    """Most accelerators (GPUs, or Trainium chips) that the pool may hold at once."""
+    """Maximum accelerators (GPUs, or Trainium chips) of the pool at once."""
     ami: AmiAlias = "al2023@v20260714"
     """AMI alias, pinned to a release; `@latest` replaces nodes whenever AWS publishes an image."""
     root_volume_gib: Annotated[int, Field(ge=100, le=16000)] | None = None
-    """Root volume in GiB: container images, logs and emptyDirs that are not memory; default: from the size of
-    the images of the pool's models."""
+    """Root volume in GiB: container images, logs and disk-backed emptyDirs; default: from the size of the
+    images of the pool's models."""
 
     @model_validator(mode="after")
     def _reserved_needs_reservations(self) -> Self:

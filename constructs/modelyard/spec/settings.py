@@ -14,8 +14,8 @@ class ProjectSettings(Document):
     """Settings for all environments of a project."""
 
     charts: Annotated[str, Field(min_length=1, max_length=255)] | None = None
-    """A Python package or file of the project whose `compose` adds or replaces objects; none: what Modelyard
-    composes."""
+    """A Python package or file of the project whose `compose` adds or replaces objects; default: Modelyard's
+    composition as it is."""
 
     @field_validator("charts")
     @classmethod

@@ -30,21 +30,21 @@ class Cache(Document):
     """`efs`: survives the loss of a zone; `s3-files`: a file system over the weights' bucket; `lustre`: the
     fastest, in one zone."""
     size_gib: Annotated[int, Field(ge=10)] = 2048
-    """Capacity stated in the claim; EFS and S3 Files grow and bill by use, Lustre is made at least this
-    large."""
+    """Capacity in the PersistentVolumeClaim; EFS and S3 Files grow and bill by use, Lustre is created with at
+    least this size."""
     lustre_mb_per_second_per_tib: Literal[125, 250, 500, 1000] = 250
-    """Throughput of each TiB of `lustre`."""
+    """Throughput per TiB of `lustre`."""
     backups: bool | None = None
-    """Nightly backups of EFS; default: where `removal` is `retain`. Weights can be fetched again, batch
+    """Nightly backups of EFS; default: true if `removal` is `retain`. Weights can be fetched again, batch
     results cannot."""
     file_system_id: Annotated[str, Field(pattern=r"^fs-[0-9a-f]{8,17}$")] | None = None
-    """An EFS file system of your own; default: Modelyard creates one."""
+    """An existing EFS file system; default: Modelyard creates one."""
     access_point_id: Annotated[str, Field(pattern=r"^fsap-[0-9a-f]{8,17}$")] | None = None
-    """Its access point with uid and gid 2000; goes together with `fileSystemId`."""
+    """Its access point with uid and gid 2000; required together with `fileSystemId`."""
     weights_bucket: bool = False
-    """Create an S3 bucket for weights that servers stream, `modelyard-ENVIRONMENT-weights-ACCOUNT-REGION`."""
+    """Create an S3 bucket for streamed weights, `modelyard-ENVIRONMENT-weights-ACCOUNT-REGION`."""
     read_buckets: tuple[BucketName, ...] = ()
-    """Buckets of yours that `s3://` models are streamed from; servers may read them and nothing else."""
+    """Existing buckets from which `s3://` models are streamed; servers can only read them."""
 
     @model_validator(mode="after")
     def _both_or_none(self) -> Self:

@@ -42,8 +42,8 @@ class Weights(Document):
     """Where the weights come from."""
 
     uri: Annotated[str, Field(pattern=rf"^({_HF_URI}|{_EFS_URI}|{_S3_URI})$"), AfterValidator(check_uri)]
-    """`hf://ORG/REPO`; `efs://PATH` for weights that are already in the shared cache, `s3://BUCKET/PREFIX`
-    for weights that are streamed from a bucket of yours."""
+    """`hf://ORG/REPO`; `efs://PATH` for weights that are already in the shared cache; `s3://BUCKET/PREFIX`
+    for weights that are streamed from your bucket."""
     revision: Revision = "main"
     """Branch, tag or 40-digit commit of a Hugging Face repository."""
     file: (
@@ -52,19 +52,19 @@ class Weights(Document):
         ]
         | None
     ) = None
-    """The GGUF file in a repository that holds several; of a split model the first part."""
+    """The GGUF file in a repository with several; the first part of a split model."""
     architecture: str | None = None
-    """Hugging Face id whose architecture facts apply, when the uri is not one that the table knows (always
-    for GGUF)."""
+    """Hugging Face ID of a model with the same architecture, if the URI is not in the table (always for
+    GGUF)."""
     config: ConfigJson | None = None
-    """The checkpoint's config.json, for an architecture that no table knows; a path is relative to the model
-    file."""
+    """The checkpoint's config.json, for an architecture that is not in the table; a path is relative to the
+    model file."""
     served_names: tuple[Annotated[str, Field(min_length=1)], ...] = ()
-    """Names under which clients ask for the model; default: the Hugging Face id and the model's name."""
+    """Served model names; default: the Hugging Face ID and the model's name."""
     auth: SecretName | None = None
     """Logical name of the secret with the Hugging Face token; default: `hf-token` for gated repositories."""
     trust_remote_code: RemoteCode | None = None
-    """Run Python from the repository; needs a reason and a revision that is a commit."""
+    """Run Python code from the repository; needs a reason and a commit as revision."""
 
     @property
     def repository(self) -> str:
@@ -106,7 +106,7 @@ class DraftModel(Document):
     uri: HubUri
     revision: Revision = "main"
     architecture: str | None = None
-    """Hugging Face id whose architecture facts apply, when the uri is not one that the table knows."""
+    """Hugging Face ID of a model with the same architecture, if the URI is not in the table."""
     config: ConfigJson | None = None
     """The draft's config.json, as `model.config`."""
 
@@ -129,11 +129,11 @@ class SpeculativeDecoding(Document):
     model: Annotated[
         DraftModel | None, BeforeValidator(_parse_draft, json_schema_input_type=DraftModel | str | None)
     ] = None
-    """What drafts, for `draft`, `eagle` and `eagle3`: `hf://ORG/REPO` in short."""
+    """The draft model for `draft`, `eagle` and `eagle3`; short form: `hf://ORG/REPO`."""
     tokens: Annotated[int, Field(ge=1, le=16)] = 5
-    """Tokens drafted a step."""
+    """Draft tokens per step."""
     prompt_lookup_max: Annotated[int, Field(ge=1, le=16)] = 4
-    """Longest piece of the prompt that `ngram` looks up, in tokens."""
+    """Longest prompt n-gram that `ngram` looks up, in tokens."""
 
     @model_validator(mode="after")
     def _a_model_where_one_drafts(self) -> Self:
