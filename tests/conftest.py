@@ -12,7 +12,9 @@ from hypothesis import HealthCheck, settings
 settings.register_profile("modelyard", deadline=None, suppress_health_check=[HealthCheck.too_slow])
 settings.load_profile("modelyard")
 
-os.environ.pop("COLUMNS", None)  # which pytest-xdist sets: commands print to a pipe here
+# pytest imports readline, which sets COLUMNS for every child process, behind the back of os.environ.
+os.unsetenv("COLUMNS")
+os.environ.pop("COLUMNS", None)
 
 APART = (
     "tests/contract/test_rendering.py",

@@ -49,7 +49,7 @@ def console(*, stderr: bool = False) -> Console:
     A pipe has no width limit."""
     colours: Literal["auto"] | None = None if os.environ.get("NO_COLOR") else "auto"
     result = _BareConsole(stderr=stderr, highlight=False, color_system=colours)
-    if not result.is_terminal and not os.environ.get("COLUMNS", "").isdecimal():
+    if not result.file.isatty() and not os.environ.get("COLUMNS", "").isdecimal():
         result.width = _ENDLESS
     return result
 
