@@ -286,7 +286,7 @@ class TestFolders:
         ("tags: {'aws:x': y}", "aws:"),
         ("tags: {cost: 'a\\b'}", "part of a tag"),
         ("monitoring: {labels: {'a b': c}}", "no key of a label"),
-        ("account: '١٢٣٤٥٦٧٨٩٠١٢'", "pattern"),
+        ("account: '١٢٣٤٥٦٧٨٩٠١٢'", "must look like 123456789012"),
     ],
 )
 def test_what_aws_or_kubernetes_would_refuse_in_an_environment(tmp_path: Path, line: str, said: str) -> None:

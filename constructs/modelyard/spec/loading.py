@@ -21,6 +21,7 @@ from modelyard.secret_values import shown
 from modelyard.spec.document import Document
 from modelyard.spec.environment import Environment
 from modelyard.spec.folders import SUFFIXES, team_folders, unread_findings, yaml_files
+from modelyard.spec.messages import nearest, problem, uncapitalized
 from modelyard.spec.model import Model
 from modelyard.spec.pipeline import Pipeline
 from modelyard.spec.refused_secrets import (
@@ -268,7 +269,7 @@ def _load_alone(
 
 
 # Placeholders for required values that are missing or wrong, so that all other checks still run.
-_STAND_INS: dict[str, Any] = {"accelerator": "auto", "replicas": 1}
+_STAND_INS: dict[str, Any] = {"accelerator": "auto", "replicas": 2}
 
 
 def _validate_bare(
@@ -294,13 +295,27 @@ def _validate(
         except ValidationError as error:
             details = error.errors(include_url=False)
         told = [_explain(document, source, detail) for detail in details[:MOST_PROBLEMS]]
-        findings += _first(told, len(details) - len(told))
+        findings += _first(_once_each(told), len(details) - len(told))
         if len(details) > MOST_PROBLEMS:
             break
         mended = [_mend(document, data, tuple(detail["loc"])) for detail in details]
         if not all(mended):
             break
     return None, findings
+
+
+def _once_each(findings: list[Finding]) -> Iterator[Finding]:
+    """Without what repeats another finding: bounds of both ends of a short form such as `replicas: -1`, and a
+    missing key beside its mistyped name."""
+    meant = {each.fix for each in findings if each.code == "SPEC001"}
+    seen: set[tuple[Location | None, str]] = set()
+    for each in findings:
+        if each.code == "SPEC002" and f"did you mean {each.message.split()[1]}?" in meant:
+            continue
+        field = (each.location, each.message.partition(":")[0])
+        if each.code != "SPEC003" or field not in seen:
+            yield each
+        seen.add(field)
 
 
 def _unchanged(data: dict[str, Any]) -> dict[int, Any]:
@@ -346,29 +361,66 @@ def _holds(parent: Any, part: str | int) -> bool:
 
 
 def _explain(document: type[Document], source: YamlSource, detail: ErrorDetails) -> Finding:
-    path = tuple(detail["loc"])
+    path = _written(source.data, tuple(detail["loc"]))
     name = ".".join(
         str(part) for part in path if (part in _aliases(document, path) or isinstance(part, int))
     ) or short(str(path[-1] if path else "the file"))
     if detail["type"] == "extra_forbidden":
         key = str(path[-1])
         known = sorted(_fields(_document_at(document, path[:-1]) or document))
-        close = closest(key, known)
-        fix = f"did you mean '{close[0]}'?" if close else f"known keys are {', '.join(known)}"
+        elsewhere = _elsewhere(document, key) if len(path) == 1 else None
+        if elsewhere:
+            fix = f"write it as {elsewhere}"
+        else:
+            close = closest(key, known)
+            fix = f"did you mean '{close[0]}'?" if close else f"known keys are {', '.join(known)}"
         return Finding("SPEC001", f"unknown key {shown(key)}", fix, source.locate(path, key=True))
     if detail["type"] == "missing":
-        fix = f"add it: {_description(document, path) or path[-1]}"
+        about = _description(document, path)
+        fix = f"add it: {about}" if about else "add it"
         return Finding("SPEC002", f"key '{path[-1]}' is missing", fix, source.locate(path[:-1]))
-    message = detail["msg"].removeprefix("Value error, ")
-    message = short(message[0].lower() + message[1:], 500)
+    message = problem(detail)
     got = None if _names_a_secret(path) else detail["input"]
-    if isinstance(got, str | int | float | bool) and str(got) not in message and shown(got) not in message:
-        message += f", got {shown(got)}"
-    fix = _description(document, path) or "correct the value"
+    repeats = detail["type"] == "value_error" and (str(got) in message or shown(got) in message)
+    if isinstance(got, str | int | float | bool) and not repeats:
+        message += f", got {str(got).lower() if isinstance(got, bool) else shown(got)}"
+    meant = nearest(detail)
+    fix = f"did you mean '{meant}'?" if meant else _what_belongs(document, path)
     return Finding("SPEC003", f"{name}: {message}", fix, source.locate(path))
 
 
 _SECRET_NAMES = frozenset({"apiKey", "auth", "certificate", "masterKey"})
+
+
+def _what_belongs(document: type[Document], path: FieldPath) -> str:
+    """What a field is for: its description, its keys, or the description of its parent."""
+    if described := _description(document, path):
+        return described
+    if (inner := _document_at(document, path)) and len([*_steps(document, path)]) == len(path):
+        return f"its keys are {', '.join(sorted(_fields(inner)))}"
+    return _description(document, path[:-1]) or "correct the value"
+
+
+def _written(data: Any, path: FieldPath) -> FieldPath:
+    """`path` as far as the file has it: of a short form such as `replicas: 2` the parts have no place."""
+    for end, key in enumerate(path[:-1]):
+        data = data[key] if _holds(data, key) else None
+        if data is not None and not isinstance(data, dict | list):
+            return path[: end + 1]
+    return path
+
+
+def _elsewhere(document: type[Document], key: str) -> str | None:
+    """Where the format has `key`, one level down, such as `engine.env`; None if nowhere or in several
+    places."""
+    inner = ((name, _only_document(info.annotation)) for name, info in _fields(document).items())
+    found = [f"{name}.{key}" for name, each in inner if each is not None and key in _fields(each)]
+    return found[0] if len(found) == 1 else None
+
+
+def _only_document(annotation: Any) -> type[Document] | None:
+    """The document that a field holds, not a list or mapping of them."""
+    return None if get_origin(annotation) in (tuple, dict) else _document_in(annotation)
 
 
 def _names_a_secret(path: FieldPath) -> bool:
@@ -416,7 +468,7 @@ def _description(document: type[Document], path: FieldPath) -> str:
         return ""
     owner, key = steps[-1]
     text = " ".join((_fields(owner)[key].description or "").split())
-    return text.rstrip(".")[:1].lower() + text.rstrip(".")[1:]
+    return uncapitalized(text.rstrip("."))
 
 
 _ACCOUNT = re.compile(r"arn:aws[a-z-]*:[^\s\"',}\]]+|(?<![\w.-])\d{12}(?![\w.-])")
