@@ -22,7 +22,7 @@ CONSTRUCTS = [
 
 
 def props(item: type) -> list[inspect.Parameter]:
-    found = inspect.signature(vars(item)["__init__"]).parameters.values()
+    found = inspect.signature(item.__init__).parameters.values()
     return [each for each in found if each.name not in ("self", "scope", "construct_id")]
 
 

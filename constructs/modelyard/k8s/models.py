@@ -8,6 +8,7 @@ from constructs import Construct
 
 from modelyard.k8s.construct import ManifestConstruct
 from modelyard.objects.checks.jobs import bench_job, smoke_job
+from modelyard.objects.manifest import Manifest
 from modelyard.objects.monitoring.monitors import model_rules
 from modelyard.objects.serving.model import model_server
 from modelyard.objects.serving.weights import WeightsSource, fetch_job
@@ -15,7 +16,28 @@ from modelyard.planning import ModelPlan, Plan
 from modelyard.spec import Environment
 
 
-class ModelServer(ManifestConstruct):
+class _OfOneModel(ManifestConstruct):
+    """What the constructs of one model have in common: their props."""
+
+    def __init__(
+        self,
+        scope: Construct,
+        construct_id: str,
+        *,
+        plan: Plan | ModelPlan,
+        model: str | None = None,
+        environment: Environment | None = None,
+    ) -> None:
+        parts, known = _planned(plan, model, environment)
+        super().__init__(scope, construct_id, self._manifests(parts, known))
+
+    @staticmethod
+    def _manifests(parts: list[ModelPlan], environment: Environment) -> list[Manifest]:
+        """The objects; `parts` are two plans if prefill and decode are separate."""
+        raise NotImplementedError
+
+
+class ModelServer(_OfOneModel):
     """All objects of one model; see `modelyard.objects.serving.model.model_server`.
 
     Namespace, cache, secrets, gateways and Prometheus come from the plan's environment.
@@ -26,20 +48,12 @@ class ModelServer(ManifestConstruct):
         environment: Deprecated: the environment of a `plan` that is a ModelPlan.
     """
 
-    def __init__(
-        self,
-        scope: Construct,
-        construct_id: str,
-        *,
-        plan: Plan | ModelPlan,
-        model: str | None = None,
-        environment: Environment | None = None,
-    ) -> None:
-        parts, known = _planned(plan, model, environment)
-        super().__init__(scope, construct_id, (item for part in parts for item in model_server(part, known)))
+    @staticmethod
+    def _manifests(parts: list[ModelPlan], environment: Environment) -> list[Manifest]:
+        return [item for part in parts for item in model_server(part, environment)]
 
 
-class ModelMonitoring(ManifestConstruct):
+class ModelMonitoring(_OfOneModel):
     """The alerts and recording rules of one model, as a PrometheusRule.
 
     Args:
@@ -48,20 +62,12 @@ class ModelMonitoring(ManifestConstruct):
         environment: Deprecated: the environment of a `plan` that is a ModelPlan.
     """
 
-    def __init__(
-        self,
-        scope: Construct,
-        construct_id: str,
-        *,
-        plan: Plan | ModelPlan,
-        model: str | None = None,
-        environment: Environment | None = None,
-    ) -> None:
-        parts, known = _planned(plan, model, environment)
-        super().__init__(scope, construct_id, [model_rules(part, known) for part in parts])
+    @staticmethod
+    def _manifests(parts: list[ModelPlan], environment: Environment) -> list[Manifest]:
+        return [model_rules(part, environment) for part in parts]
 
 
-class SmokeJob(ManifestConstruct):
+class SmokeJob(_OfOneModel):
     """The Job that checks a model after its delivery. It mounts its program from a ConfigMap of
     `modelyard.objects.checks.jobs.client_programs`.
 
@@ -71,20 +77,12 @@ class SmokeJob(ManifestConstruct):
         environment: Deprecated: the environment of a `plan` that is a ModelPlan.
     """
 
-    def __init__(
-        self,
-        scope: Construct,
-        construct_id: str,
-        *,
-        plan: Plan | ModelPlan,
-        model: str | None = None,
-        environment: Environment | None = None,
-    ) -> None:
-        parts, known = _planned(plan, model, environment)
-        super().__init__(scope, construct_id, [smoke_job(_answering(parts), known)])
+    @staticmethod
+    def _manifests(parts: list[ModelPlan], environment: Environment) -> list[Manifest]:
+        return [smoke_job(_answering(parts), environment)]
 
 
-class BenchJob(ManifestConstruct):
+class BenchJob(_OfOneModel):
     """The Job that load-tests a model after its delivery. It mounts its program from a ConfigMap of
     `modelyard.objects.checks.jobs.client_programs`.
 
@@ -94,17 +92,9 @@ class BenchJob(ManifestConstruct):
         environment: Deprecated: the environment of a `plan` that is a ModelPlan.
     """
 
-    def __init__(
-        self,
-        scope: Construct,
-        construct_id: str,
-        *,
-        plan: Plan | ModelPlan,
-        model: str | None = None,
-        environment: Environment | None = None,
-    ) -> None:
-        parts, known = _planned(plan, model, environment)
-        super().__init__(scope, construct_id, [bench_job(_answering(parts), known)])
+    @staticmethod
+    def _manifests(parts: list[ModelPlan], environment: Environment) -> list[Manifest]:
+        return [bench_job(_answering(parts), environment)]
 
 
 class WeightsFetch(ManifestConstruct):
