@@ -22,7 +22,8 @@ CONSTRUCTS = [
 
 
 def props(item: type) -> list[inspect.Parameter]:
-    found = inspect.signature(item.__init__).parameters.values()
+    constructor = getattr(item, "__init__")  # noqa: B009 -- mypy knows no __init__ of a type
+    found = inspect.signature(constructor).parameters.values()
     return [each for each in found if each.name not in ("self", "scope", "construct_id")]
 
 
