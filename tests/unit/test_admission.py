@@ -97,7 +97,7 @@ def test_neuron_devices_are_handed_out_one_by_one_or_all_together() -> None:
 @pytest.mark.parametrize(
     ("request_", "pool", "expected"),
     [
-        ({"accelerators": 16}, {}, ("g6e.48xlarge", "has 8 of 16 accelerators")),
+        ({"accelerators": 16}, {}, ("g6e.48xlarge", "has 8 of 16 GPUs")),
         (
             {"memory": Memory.gib(60)},
             {"instanceTypes": ["g6e.xlarge", "g6e.2xlarge"]},
@@ -106,12 +106,12 @@ def test_neuron_devices_are_handed_out_one_by_one_or_all_together() -> None:
         (
             {"accelerators": 2},
             {"instanceTypes": ["g6e.xlarge", "p5.48xlarge"]},
-            ("g6e.xlarge", "has 1 of 2 accelerators"),
+            ("g6e.xlarge", "has 1 of 2 GPUs"),
         ),
         (
             {"accelerators": 4, "cpu_milli": 6000},
             {"instanceTypes": ["g6e.xlarge", "g6e.2xlarge"]},
-            ("g6e.2xlarge", "has 1 of 4 accelerators"),
+            ("g6e.2xlarge", "has 1 of 4 GPUs"),
         ),
     ],
 )
@@ -128,7 +128,7 @@ def test_a_refusal_names_everything_that_a_type_lacks() -> None:
         if r.instance_type == "g6e.xlarge"
     ]
 
-    assert reason == "has 1 of 4 accelerators; has 3.65 CPU free of DaemonSets, 6.00 needed"
+    assert reason == "has 1 of 4 GPUs; has 3.65 CPU free of DaemonSets, 6.00 needed"
 
 
 def test_the_finding_names_the_nearest_miss_of_all_pools() -> None:
@@ -141,7 +141,7 @@ def test_the_finding_names_the_nearest_miss_of_all_pools() -> None:
     [finding] = a_plan(a_model(accelerator="l40s:8"), environment=environment).findings
 
     assert finding.code == "CAP003"
-    assert finding.message.endswith("nearest miss g6e.12xlarge has 4 of 8 accelerators")
+    assert finding.message.endswith("nearest miss g6e.12xlarge has 4 of 8 GPUs")
 
 
 def test_every_zone_in_the_table_is_one_of_its_region() -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from pathlib import Path
 
 import pytest
@@ -192,3 +193,71 @@ def test_the_environment_may_come_from_a_variable(
     monkeypatch.setenv("MODELYARD_ENV", "staging")
 
     assert json.loads(modelyard("plan", "-o", "json").out)["environment"] == "staging"
+
+
+SERVING = (
+    *("--env", "serving"),
+    *("--models", "tests/fixtures/serving/models"),
+    *("--environments", "tests/fixtures/serving/environments"),
+)
+
+
+def explained(modelyard: Modelyard, model: str, *more: str) -> str:
+    answer = modelyard("explain", model, *SERVING, *more)
+    assert answer.code == 0, answer.err
+    return answer.out
+
+
+def test_a_model_on_cpus_is_explained_in_the_words_of_cpus(modelyard: Modelyard) -> None:
+    text = explained(modelyard, "chat-cpu")
+
+    assert "memory of a replica" in text
+    assert "has 4 of 16 vCPU" in text
+    assert "server-b11434" in text
+    assert not re.search(r"NeuronCore|GPU|cuda|16 cpu|accelerators where", text)
+
+
+def test_an_encoder_has_no_cache_and_is_paid_by_the_tokens_that_it_reads(modelyard: Modelyard) -> None:
+    text = explained(modelyard, "embeddings-gpu")
+
+    assert "not used: an encoder keeps none" in text
+    assert re.search(r"throughput +at most [\d,]+ requests/s a replica", text)
+    assert re.search(r"tokens +at least \$\d+\.\d+ per 1M tokens, at full load", text)
+    assert not re.search(r"one full request|output tokens|fit at once", text)
+
+
+def test_several_pods_of_a_replica_and_stages_are_said(modelyard: Modelyard) -> None:
+    text = explained(modelyard, "two-nodes")
+
+    assert "split over 8, in 2 pipeline stages" in text
+    assert "2 such pods, on a node each, are one replica" in text
+
+
+def test_passed_checks_are_counted_and_listed_where_asked_for(modelyard: Modelyard) -> None:
+    assert f"checks           {len(CHECKS)} of {len(CHECKS)} found nothing; --checks lists them" in explained(
+        modelyard, "two-nodes"
+    )
+    assert "found nothing: AMI001, AVAIL001, " in explained(modelyard, "two-nodes", "--checks")
+
+
+def test_the_start_up_budget_says_from_when_it_counts(modelyard: Modelyard) -> None:
+    assert "for weights and compilation, from the start of the container" in explained(modelyard, "two-nodes")
+
+
+def test_a_plan_says_whom_it_leaves_out(modelyard: Modelyard, tmp_path: Path) -> None:
+    lines = "model: hf://Qwen/Qwen3-8B\naccelerator: l40s\nreplicas: 2\n"
+    (tmp_path / "good.yaml").write_text(lines, encoding="utf-8")
+    (tmp_path / "large.yaml").write_text(lines.replace("Qwen3-8B", "Qwen3-235B-A22B"), encoding="utf-8")
+
+    answer = modelyard("plan", "--env", "prod", "--models", str(tmp_path))
+
+    assert answer.code == 1
+    assert "Neither in the table nor in the sums, for the errors below: large." in answer.out
+
+
+@pytest.mark.parametrize(("typed", "meant"), [("two-node", "two-nodes"), ("kv01", "KV001")])
+def test_a_mistyped_model_or_code_is_suggested(modelyard: Modelyard, typed: str, meant: str) -> None:
+    answer = modelyard("explain", typed, *SERVING)
+
+    assert answer.code == 64
+    assert answer.err.startswith(f"modelyard: no model or code '{typed}'; did you mean '{meant}'?")

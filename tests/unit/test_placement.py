@@ -48,7 +48,7 @@ def test_a_replica_never_buys_more_gpus_than_it_needs() -> None:
 
     assert {t.accelerator_count for t in placement.instance_types} == {1}
     assert names(placement)[0] == "g6e.xlarge"
-    assert ("g6e.12xlarge", "4 accelerators where 1 suffice") in {
+    assert ("g6e.12xlarge", "4 GPUs where 1 suffice") in {
         (r.instance_type, r.reason) for r in placement.rejections
     }
 
@@ -68,7 +68,7 @@ def test_prices_decide_among_types_that_admit() -> None:
     [
         ({"memory": Memory.gib(30)}, "of memory free of DaemonSets"),
         ({"cpu_milli": 3900}, "CPU free of DaemonSets"),
-        ({"accelerators": 4}, "has 1 of 4 accelerators"),
+        ({"accelerators": 4}, "has 1 of 4 GPUs"),
     ],
 )
 def test_a_type_that_is_too_small_says_what_is_missing(asked: dict[str, Any], reason: str) -> None:

@@ -126,7 +126,8 @@ def cost_facts(model: ModelPlan) -> Iterable[tuple[str, str]]:
     nodes = count(cost.nodes_floor, "node")
     price = f"{dollars(cost.floor)} an hour"
     if cost.nodes_floor != cost.nodes_ceiling or cost.floor != cost.ceiling:
-        nodes = f"{cost.nodes_floor} to {count(cost.nodes_ceiling, 'node')}"
+        if cost.nodes_floor != cost.nodes_ceiling:
+            nodes = f"{cost.nodes_floor} to {count(cost.nodes_ceiling, 'node')}"
         price = f"{dollars(cost.floor)} to {dollars(cost.ceiling)} an hour"
     if cost.floor is None:
         price = "no public price; state what you pay under the pool's prices"
@@ -159,6 +160,10 @@ def throughput_facts(model: ModelPlan, throughput: Throughput) -> Iterable[tuple
     limit = f", limited by {throughput.limited_by}" if throughput.limited_by else ""
     speed = f"{most}{throughput.output_per_second:,.0f} output tokens/s a replica ({kind}{limit})"
     at = f"{throughput.batch} requests at once of {work.input_tokens} tokens in and {work.output_tokens} out"
+    answers = model.model.task == "generate"
+    if not answers:  # one answer is counted as one token
+        speed = f"{most}{throughput.output_per_second:,.0f} requests/s a replica ({kind}{limit})"
+        at = f"{throughput.batch} requests at once of {work.input_tokens} tokens"
     yield "throughput", f"{speed}, at {at}"
     yield "", throughput.statement
     price = token_cost(throughput, model.cost.usd_per_replica)
@@ -166,7 +171,7 @@ def throughput_facts(model: ModelPlan, throughput: Throughput) -> Iterable[tuple
         yield "tokens", "no price"
         return
     least = "at least " if throughput.is_upper_bound and not model.cost.floor_at_most else "about "
-    yield (
-        "tokens",
-        f"{least}${price.output:,.3f} per 1M output tokens, ${price.blended:,.3f} per 1M tokens in and out, at full load",
-    )
+    said = f"${price.output:,.3f} per 1M output tokens, ${price.blended:,.3f} per 1M tokens in and out"
+    if not answers:
+        said = f"${price.blended * (work.input_tokens + work.output_tokens) / work.input_tokens:,.3f} per 1M tokens"
+    yield "tokens", f"{least}{said}, at full load"

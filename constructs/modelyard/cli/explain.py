@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from typing import Annotated
 
 import typer
@@ -26,6 +26,8 @@ from modelyard.memory.throughput import Throughput
 from modelyard.planning import ModelPlan, Plan
 from modelyard.planning.quota import quota_needs
 from modelyard.project import ENVIRONMENTS, MODELS, load_project
+from modelyard.reading import closest
+from modelyard.secret_values import shown
 
 _HELP = """Explain a model (memory ledger, placement, rollout, start-up, cost, throughput) or a finding's code.
 
@@ -44,6 +46,9 @@ def explain(
     env: EnvOption = "local",
     models: ModelsOption = MODELS,
     environments: EnvironmentsOption = ENVIRONMENTS,
+    checks: Annotated[
+        bool, typer.Option("--checks", help="List the codes of checks that found nothing.")
+    ] = False,
     output: OutputOption = Output.table,
 ) -> int:
     if (check := CHECKS.get(what.upper())) is not None:
@@ -52,10 +57,7 @@ def explain(
     project = load_project(env, models, environments)
     planned = project.plan()
     if what not in project.catalogue.models:
-        raise typer.BadParameter(
-            f"no model or code '{what}'; models are {', '.join(project.catalogue.models) or 'none'}, "
-            f"codes {', '.join(CHECKS)}"
-        )
+        raise typer.BadParameter(_unknown(what, project.catalogue.models))
     if planned is None:
         print_findings(project.findings)
         return 1
@@ -76,9 +78,17 @@ def explain(
         )
     else:
         if model:
-            _explain_model(model, planned, about, estimate_throughput(model.serving))
+            _explain_model(model, planned, about, estimate_throughput(model.serving), checks=checks)
         print_findings(about)
     return 1 if any(finding.level is Severity.ERROR for finding in about) else 0
+
+
+def _unknown(what: str, models: Iterable[str]) -> str:
+    names = sorted(models)
+    near = closest(what, names) or closest(what.upper(), CHECKS)
+    if near:
+        return f"no model or code {shown(what)}; did you mean '{near[0]}'?"
+    return f"no model or code {shown(what)}; models are {', '.join(names) or 'none'}, codes are such as KV001"
 
 
 def _explain_check(check: Check, output: Output) -> None:
@@ -90,12 +100,14 @@ def _explain_check(check: Check, output: Output) -> None:
     out.print(f"{check.cause}\n\nFix: {check.fix}", soft_wrap=True)
 
 
-def _explain_model(model: ModelPlan, planned: Plan, about: list[Finding], throughput: Throughput) -> None:
+def _explain_model(
+    model: ModelPlan, planned: Plan, about: list[Finding], throughput: Throughput, *, checks: bool
+) -> None:
     out = console()
     serving, ledger, placement = model.serving, model.serving.ledger, model.placement
     arch = serving.arch
     out.print(f"{model.name} in {planned.environment.name}\n", style="bold")
-    per = "GPU" if serving.accelerator.vendor == "nvidia" else "NeuronCore"
+    per = {"nvidia": "one GPU", "aws": "one NeuronCore", "cpu": "a replica"}[serving.accelerator.vendor]
     need = ledger.kv_need(serving.max_model_len)
     spent = [
         ("- weights", ledger.weights, _weights_note(model)),
@@ -108,23 +120,26 @@ def _explain_model(model: ModelPlan, planned: Plan, about: list[Finding], throug
         ("- outside torch", ledger.non_torch, "driver and NCCL buffers"),
         ("- CUDA graphs", ledger.graphs_in_budget, f"{arch.layers} layers"),
     ]
-    tokens = f"{ledger.kv_tokens(serving.max_model_len):,} tokens"
+    keeps = need.in_bytes > 0
+    tokens = (
+        f"{ledger.kv_tokens(serving.max_model_len):,} tokens" if keeps else "not used: an encoder keeps none"
+    )
     if (cap := serving.release.memory.kv_cap_fraction) is not None:
         tokens += f"; the engine takes no more than {cap:.0%} of the budget"
     at_once = f"{serving.max_model_len} tokens; {ledger.concurrency(serving.max_model_len):.1f} fit at once"
     rows = [
         (
-            f"memory of one {per}",
+            f"memory of {per}",
             str(ledger.total),
             f"{serving.accelerator.product}, {serving.accelerator.usable_source}",
         ),
         ("budget", str(ledger.budget), f"utilization {ledger.request.gpu_memory_utilization:g}"),
         *((name, str(amount), note) for name, amount, note in spent if amount.in_bytes),
         ("= KV cache", str(ledger.kv_cache), tokens),
-        ("one full request", str(need), at_once),
+        *([("one full request", str(need), at_once)] if keeps else []),
     ]
     out.print(table("Memory", ("", "AMOUNT", "FROM"), rows, right=("AMOUNT",)))
-    for line in ledger_lines([(f"one {per}", ledger)], colours=has_colours(out)):
+    for line in ledger_lines([(per, ledger)], colours=has_colours(out)):
         out.print(line, soft_wrap=True)
     out.print()
     out.print(
@@ -143,26 +158,15 @@ def _explain_model(model: ModelPlan, planned: Plan, about: list[Finding], throug
     )
     zones = planned.environment.pool_zones(placement.pool)
     facts = [
-        ("engine", f"{serving.release.engine} {serving.release.version}, {serving.release.image}"),
-        ("architecture", f"{arch.architecture}: {arch.source}"),
         (
-            "pod",
-            (
-                f"{model.pod.accelerators} {serving.accelerator.resource}, {model.pod.cpu_milli / 1000:g} CPU, "
-                f"{model.pod.memory} of which {model.pod.shm} shared memory"
-            ),
+            "engine",
+            f"{serving.release.engine} {serving.release.version}, {serving.release.image_for(cpu=serving.on_cpu)}",
         ),
+        ("architecture", f"{arch.architecture}: {arch.source}"),
+        ("pod", _pod_note(model)),
         ("zones", f"{', '.join(zones)}; {'replicas spread over them' if model.zonal else 'not spread'}"),
         ("rollout", _rollout_note(model)),
-        (
-            "cold start",
-            (
-                f"about {seconds(model.startup.cold)}: node {seconds(model.startup.node)}, "
-                f"image {seconds(model.startup.image)}, weights {seconds(model.startup.load)}, "
-                f"compilation {seconds(model.startup.compile)}; first download {seconds(model.startup.fetch)}"
-            ),
-        ),
-        ("start-up budget", f"{seconds(model.startup.budget)}, then the container is restarted"),
+        *_start_notes(model),
         ("drain", f"{model.model.drain} s for running requests"),
         *(("quota", note) for note in _quota_notes(model, planned)),
         *cost_facts(model),
@@ -171,7 +175,32 @@ def _explain_model(model: ModelPlan, planned: Plan, about: list[Finding], throug
     for name, text in facts:
         out.print(f"{name:<16} {text}", soft_wrap=True)
     silent = sorted(set(CHECKS) - {finding.code for finding in about})
-    out.print(f"{'checks passed':<16} {', '.join(silent)}\n", soft_wrap=True)
+    listed = f": {', '.join(silent)}" if checks else "; --checks lists them"
+    out.print(f"{'checks':<16} {len(silent)} of {len(CHECKS)} found nothing{listed}\n", soft_wrap=True)
+
+
+def _pod_note(model: ModelPlan) -> str:
+    pod, kind = model.pod, model.serving.accelerator
+    nodes = model.serving.nodes
+    parts = [
+        *([f"{pod.accelerators} {kind.resource}"] if kind.vendor != "cpu" else []),
+        f"{pod.cpu_milli / 1000:g} CPU",
+        f"{pod.memory} of which {pod.shm} shared memory",
+    ]
+    return f"{', '.join(parts)}{f'; {nodes} such pods, on a node each, are one replica' if nodes > 1 else ''}"
+
+
+def _start_notes(model: ModelPlan) -> Iterator[tuple[str, str]]:
+    start = model.startup
+    parts = (
+        f"node {seconds(start.node)}, image {seconds(start.image)}, weights {seconds(start.load)}, "
+        f"compilation {seconds(start.compile)}; first download {seconds(start.fetch)}"
+    )
+    yield "cold start", f"about {seconds(start.cold)}: {parts}"
+    yield (
+        "start-up budget",
+        f"{seconds(start.budget)} for weights and compilation, from the start of the container; then it is restarted",
+    )
 
 
 def _quota_notes(model: ModelPlan, planned: Plan) -> Iterator[str]:
@@ -187,7 +216,9 @@ def _quota_notes(model: ModelPlan, planned: Plan) -> Iterator[str]:
 def _weights_note(model: ModelPlan) -> str:
     serving = model.serving
     stored = f"{serving.arch.quantization.method}" if serving.arch.quantization else "16 bit"
-    return f"{stored}, split over {serving.tensor_parallel}" if serving.tensor_parallel > 1 else stored
+    split = f", split over {serving.tensor_parallel}" if serving.tensor_parallel > 1 else ""
+    stages = serving.topology.split.pipeline
+    return f"{stored}{split}{f', in {stages} pipeline stages' if stages > 1 else ''}"
 
 
 def _rollout_note(model: ModelPlan) -> str:

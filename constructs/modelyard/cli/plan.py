@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 import typer
@@ -53,11 +54,12 @@ def plan(
     if output is Output.json:
         print_json("Plan", **plan_json(planned))
     else:
-        _print_plan(planned)
+        planned_names = {model.model.name for model in planned.models}
+        _print_plan(planned, sorted(project.catalogue.models.keys() - planned_names))
     return 0 if planned.deployable else 1
 
 
-def _print_plan(planned: Plan) -> None:
+def _print_plan(planned: Plan, left_out: Sequence[str]) -> None:
     environment = planned.environment
     out = console()
     out.print(
@@ -80,6 +82,11 @@ def _print_plan(planned: Plan) -> None:
             right=("MAX LEN", "AT ONCE", "WEIGHTS", "KV CACHE", "$/h"),
         )
     )
+    if left_out:
+        out.print(
+            f"Neither in the table nor in the sums, for the errors below: {', '.join(left_out)}.",
+            soft_wrap=True,
+        )
     for line in plan_cost_lines(planned, platform_facts().hours_per_month):
         out.print(line, soft_wrap=True)
     out.print(
@@ -117,6 +124,11 @@ def _print_plan(planned: Plan) -> None:
     print_findings(planned.findings)
 
 
+def _keeps_cache(model: ModelPlan) -> bool:
+    """Whether requests take KV cache: an encoder's do not."""
+    return model.serving.ledger.kv_need(model.serving.max_model_len).in_bytes > 0
+
+
 def _row(model: ModelPlan) -> tuple[str, ...]:
     serving = model.serving
     replicas = model.model.replicas
@@ -131,9 +143,9 @@ def _row(model: ModelPlan) -> tuple[str, ...]:
         f"{serving.accelerator.name}:{serving.count}",
         model.placement.cheapest.name,
         str(serving.max_model_len),
-        f"{serving.ledger.concurrency(serving.max_model_len):.1f}",
+        f"{serving.ledger.concurrency(serving.max_model_len):.1f}" if _keeps_cache(model) else "-",
         f"{serving.ledger.weights.in_gib:.1f}",
-        f"{serving.ledger.kv_cache.in_gib:.1f}",
+        f"{serving.ledger.kv_cache.in_gib:.1f}" if _keeps_cache(model) else "-",
         str(replicas.min) if replicas.min == replicas.max else f"{replicas.min}-{replicas.max}",
         model.rollout.strategy,
         seconds(model.startup.cold),

@@ -47,6 +47,11 @@ class Accelerator:
         return {"nvidia": "nvidia.com/gpu", "aws": "aws.amazon.com/neuron", "cpu": "cpu"}[self.vendor]
 
     @property
+    def plural(self) -> str:
+        """What several of it are called."""
+        return {"nvidia": "GPUs", "aws": "Neuron devices", "cpu": "vCPU"}[self.vendor]
+
+    @property
     def taint(self) -> str:
         """Key of the NoSchedule taint on its nodes: the resource name, as device plugins expect."""
         return "modelyard.dev/models-on-cpu" if self.vendor == "cpu" else self.resource

@@ -224,7 +224,7 @@ def shortages(
         )
     image = platform_facts().image_disk
     reasons = (
-        f"has {room.accelerators} of {accelerators} accelerators",
+        f"has {room.accelerators} of {accelerators} {instance.accelerator.plural}",
         f"has {room.cpu_milli / 1000:.2f} CPU free of DaemonSets, {cpu / 1000:.2f} needed",
         f"has {room.memory} of memory free of DaemonSets, {Memory(memory)} needed",
         f"has {room.disk + image} of disk, {Memory(disk) + image} needed; raise rootVolumeGib",

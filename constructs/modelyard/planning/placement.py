@@ -145,7 +145,10 @@ def _match(
     if admitted:
         fewest = min(instance.accelerator_count for instance in admitted)
         rejections += [
-            Rejection(instance.name, f"{instance.accelerator_count} accelerators where {fewest} suffice")
+            Rejection(
+                instance.name,
+                f"{instance.accelerator_count} {instance.accelerator.plural} where {fewest} suffice",
+            )
             for instance in admitted
             if instance.accelerator_count > fewest
         ]
