@@ -12,7 +12,7 @@ from pathlib import Path
 from modelyard.findings import Finding, Location
 from modelyard.hardware.prices import Prices, prices_path, read_prices
 from modelyard.planning import Plan, plan
-from modelyard.reading import PRICES, read_file
+from modelyard.reading import PRICES, read_file, suggestion
 from modelyard.secret_values import shown
 from modelyard.spec import Catalogue, Environment, load_catalogue, load_environment
 from modelyard.spec.folders import environment_files
@@ -84,7 +84,9 @@ def environment_path(folder: Path, name: str) -> Path | Finding:
     return Finding(
         "ENV002",
         f"no environment {shown(name)}",
-        f"use one of {', '.join(sorted(files))}" if files else f"create {folder / f'{name}.yaml'}",
+        suggestion(name, files) + f"use one of {', '.join(sorted(files))}"
+        if files
+        else f"create {folder / f'{name}.yaml'}",
         Location(str(folder)),
     )
 

@@ -9,6 +9,8 @@ from typing import Any
 import pytest
 import yaml  # type: ignore[import-untyped]
 
+from modelyard.findings import Severity
+from modelyard.project import load_project
 from modelyard.spec import load_environment, load_model
 from modelyard.spec.estimate import EstimateRequest
 from modelyard.spec.messages import FORMS, RULES, uncapitalized
@@ -93,3 +95,55 @@ def expressions(schema: Any) -> list[str]:
 )
 def test_names_keep_their_capitals(text: str, within: str) -> None:
     assert uncapitalized(text) == within
+
+
+ENVIRONMENT = """
+account: "123456789012"
+region: us-east-2
+availabilityZones: [us-east-2a, us-east-2b]
+pools:
+  g6e: {accelerator: l40s, limit: 8}
+  p5: {accelerator: h100, limit: 16}
+secrets: {hf-token: lab/hf-token}
+"""
+
+
+@pytest.mark.parametrize(
+    ("lines", "says"),
+    [
+        (
+            {"accelerator": "l40"},
+            "HW001 unknown accelerator 'l40' | did you mean 'l40s'? use auto, none or one of t4, t4g",
+        ),
+        (
+            {"pool": "g6"},
+            "ENV002 pool 'g6' is not defined in environment lab | did you mean 'g6e'? use one of g6e, p5",
+        ),
+        (
+            {"model": "{uri: hf://meta-llama/Llama-3.1-8B-Instruct, auth: hf-tokn}"},
+            "ENV002 secret 'hf-tokn' is not mapped in environment lab | did you mean 'hf-token'? add it under secrets",
+        ),
+        (
+            {"model": "hf://deepseek-ai/DeepSeek-V3", "accelerator": "auto"},
+            "CAP003 no accelerator of environment lab holds the model: 16 h100 are 2 nodes, and pool p5 has no fabric "
+            "between them; weights 41.0 GiB, activations 1.0 GiB and overhead 1.5 GiB need 43.4 GiB of 40.0 GiB on l40s:16 "
+            "| set the pool's fabric to efa, or ask for no more accelerators than a node has; or add a pool with a larger "
+            "accelerator, or use a quantized checkpoint",
+        ),
+    ],
+)
+def test_what_an_environment_lacks_is_said_once_with_the_way_out(
+    lines: dict[str, str], says: str, tmp_path: Path
+) -> None:
+    (tmp_path / "models").mkdir()
+    (tmp_path / "environments").mkdir()
+    (tmp_path / "environments" / "lab.yaml").write_text(ENVIRONMENT, encoding="utf-8")
+    stated = {**RIGHT["model"], **lines}
+    text = "".join(f"{key}: {value}\n" for key, value in stated.items())
+    (tmp_path / "models" / "qwen.yaml").write_text(text, encoding="utf-8")
+
+    planned = load_project("lab", tmp_path / "models", tmp_path / "environments").plan()
+
+    assert planned is not None
+    [found] = [each for each in planned.findings if each.level is Severity.ERROR]
+    assert f"{found.code} {found.message} | {found.fix}".startswith(says)

@@ -23,6 +23,7 @@ from modelyard.memory.number_formats import format_findings
 from modelyard.memory.parallelism import Parallelism, split_problem
 from modelyard.memory.places import Places
 from modelyard.memory.requests import Run
+from modelyard.reading import suggestion
 from modelyard.spec.estimate import EstimateRequest
 
 
@@ -168,7 +169,8 @@ def _accelerator(request: EstimateRequest, problems: list[Finding]) -> Accelerat
             _finding(
                 "HW001",
                 f"unknown accelerator '{request.accelerator}'",
-                f"use one of {', '.join(accelerators())}, or acceleratorMemoryGiB and computeCapability",
+                suggestion(str(request.accelerator), accelerators())
+                + f"use one of {', '.join(accelerators())}, or acceleratorMemoryGiB and computeCapability",
                 "accelerator",
             )
         )

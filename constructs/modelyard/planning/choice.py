@@ -12,6 +12,7 @@ from modelyard.planning.admission import PodRequest
 from modelyard.planning.cost import Cost, plan_cost
 from modelyard.planning.packing import PodKind, pod_kind
 from modelyard.planning.placement import Placement, nearest_miss, place, pod_request
+from modelyard.reading import suggestion
 from modelyard.spec.environment import Environment
 from modelyard.spec.model import Model
 
@@ -42,7 +43,8 @@ def choose(model: Model, environment: Environment, prices: Prices) -> Choice | l
             Finding(
                 "ENV002",
                 f"pool '{model.pool}' is not defined in environment {environment.name}",
-                f"use one of {', '.join(environment.pools) or 'none: define a pool'}",
+                suggestion(str(model.pool), environment.pools)
+                + f"use one of {', '.join(environment.pools) or 'none: define a pool'}",
                 subject=model.name,
                 field=("pool",),
             ),
@@ -55,7 +57,8 @@ def choose(model: Model, environment: Environment, prices: Prices) -> Choice | l
             Finding(
                 "HW001",
                 f"unknown accelerator '{model.accelerator.type}'",
-                f"use auto, none or one of {', '.join(accelerators())}",
+                suggestion(model.accelerator.type, accelerators())
+                + f"use auto, none or one of {', '.join(accelerators())}",
                 subject=model.name,
                 field=("accelerator",),
             )
@@ -123,6 +126,10 @@ def _no_fabric(serving: Serving, pools: list[str]) -> Finding:
     )
 
 
+_TOO_SMALL = frozenset({"FIT001", "KV001", "CAP003"})
+"""Findings that a larger accelerator mends."""
+
+
 def _price(placement: Placement, prices: Prices) -> float:
     price = prices.of(placement.cheapest).usd_per_hour
     return float("inf") if price is None else price
@@ -133,7 +140,7 @@ def _cheapest(model: Model, environment: Environment, prices: Prices) -> Choice 
     if isinstance(arch := known_architecture(model), Finding):
         return [arch]
     priced: list[tuple[float, int, int, Choice]] = []
-    reasons: list[Finding] = []
+    reasons: dict[str, list[Finding]] = {}  # by accelerator, of the largest count that could be split
     kinds = {pool.accelerator for name, pool in environment.pools.items() if model.pool in (None, name)}
     for kind in sorted(kinds & set(accelerators())):
         for count in (model.accelerator.count,) if model.accelerator.count else _COUNTS:
@@ -144,15 +151,19 @@ def _cheapest(model: Model, environment: Environment, prices: Prices) -> Choice 
                 floor = float("inf") if cost.floor is None else cost.floor
                 priced.append((floor, cost.idle_accelerators, len(priced), found))
             else:
-                reasons += found
+                reasons[kind] = [each for each in found if each.code != "TP001"] or reasons.get(kind, found)
     if priced:
         return min(priced, key=lambda option: option[:3])[3]
-    last = "; ".join(dict.fromkeys(reason.message for reason in reasons)) or "the environment has no pools"
+    said = [reason for each in reasons.values() for reason in each]
+    last = "; ".join(dict.fromkeys(reason.message for reason in said)) or "the environment has no pools"
+    ways = [reason.fix for reason in said if reason.code not in _TOO_SMALL]
+    if not said or len(ways) < len(said):
+        ways.append("add a pool with a larger accelerator, or use a quantized checkpoint")
     return [
         Finding(
             "CAP003",
             f"no accelerator of environment {environment.name} holds the model: {last}",
-            "add a pool with a larger accelerator, or use a quantized checkpoint",
+            "; or ".join(dict.fromkeys(ways)),
             subject=model.name,
             field=("accelerator",),
         )

@@ -101,7 +101,7 @@ def _complete(
         )
     gated = HF_TOKEN if serving.arch.gated and model.model.scheme == "hf" else None
     token = model.model.auth or (HF_TOKEN if HF_TOKEN in environment.secrets else gated)
-    if gated and token not in environment.secrets:
+    if gated and not model.model.auth and token not in environment.secrets:
         return Finding(
             "HF001",
             f"{model.model.repository} is gated and environment {environment.name} maps no '{token}' secret",

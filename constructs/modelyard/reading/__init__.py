@@ -2,7 +2,7 @@
 
 from modelyard.reading.file import CONFIG, DEFINITIONS, PAGE, PRICES, RECORD, SPEC, FileKind, read_file
 from modelyard.reading.json_text import NotJson, parse_json
-from modelyard.reading.words import closest, short
+from modelyard.reading.words import closest, short, suggestion
 
 __all__ = [
     "CONFIG",
@@ -17,4 +17,5 @@ __all__ = [
     "parse_json",
     "read_file",
     "short",
+    "suggestion",
 ]

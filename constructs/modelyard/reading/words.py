@@ -24,3 +24,9 @@ def closest(word: str, known: Iterable[str], *, least: float = 0.6, count: int =
     if len(word) > _LONGEST_WORD:
         return []
     return difflib.get_close_matches(word, known, n=count, cutoff=least)
+
+
+def suggestion(word: str, known: Iterable[str]) -> str:
+    """`did you mean 'x'? ` in front of a fix, or nothing where no name is near."""
+    near = closest(word, known)
+    return f"did you mean '{near[0]}'? " if near else ""

@@ -8,6 +8,7 @@ from modelyard.findings import Finding
 from modelyard.hardware import accelerator_named, accelerators
 from modelyard.planning.checks.proposal import Proposal
 from modelyard.planning.placement import launchable
+from modelyard.reading import suggestion
 
 
 def unpinned_images(proposal: Proposal) -> Iterator[Finding]:
@@ -69,7 +70,7 @@ def teams_accelerators(proposal: Proposal) -> Iterator[Finding]:
                     yield Finding(
                         "HW001",
                         f"team {name}: unknown accelerator '{kind}'",
-                        f"use one of {', '.join(accelerators())}",
+                        suggestion(kind, accelerators()) + f"use one of {', '.join(accelerators())}",
                         subject=proposal.subject,
                         field=("teams", name, field, kind),
                     )

@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from modelyard.findings import Finding
 from modelyard.planning.checks.proposal import each_workload
 from modelyard.planning.workloads import Workload
+from modelyard.reading import suggestion
 from modelyard.spec.environment import Environment
 
 # Percent of KV cache usage above which the engine preempts requests instead of reporting higher usage.
@@ -22,7 +23,8 @@ def references(workload: Workload, environment: Environment) -> Iterator[Finding
             yield Finding(
                 "ENV002",
                 f"secret '{secret}' is not mapped in environment {environment.name}",
-                f"add it under secrets; known are {', '.join(environment.secrets) or 'none'}",
+                suggestion(secret, environment.secrets)
+                + f"add it under secrets; known are {', '.join(environment.secrets) or 'none'}",
                 subject=model.name,
                 field=field,
             )

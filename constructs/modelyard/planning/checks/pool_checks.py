@@ -11,6 +11,7 @@ from modelyard.hardware import InstanceType, accelerator_named, accelerators, in
 from modelyard.planning.admission import priced_by, unpriced
 from modelyard.planning.checks.proposal import Proposal
 from modelyard.planning.placement import launchable, single_offering
+from modelyard.reading import suggestion
 from modelyard.spec.environment import Environment
 from modelyard.spec.pool import Pool
 
@@ -25,7 +26,8 @@ def unknown_accelerators(proposal: Proposal) -> Iterator[Finding]:
             yield Finding(
                 "HW001",
                 f"pool {name}: unknown accelerator '{pool.accelerator}'",
-                f"use one of {', '.join(accelerators())}, or none for CPUs",
+                suggestion(pool.accelerator, accelerators())
+                + f"use one of {', '.join(accelerators())}, or none for CPUs",
                 subject=proposal.subject,
                 field=(*_field_of(name), "accelerator"),
             )
