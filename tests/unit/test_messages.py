@@ -125,10 +125,12 @@ secrets: {hf-token: lab/hf-token}
         ),
         (
             {"model": "hf://deepseek-ai/DeepSeek-V3", "accelerator": "auto"},
-            "CAP003 no accelerator of environment lab holds the model: 16 h100 are 2 nodes, and pool p5 has no fabric "
-            "between them; weights 41.0 GiB, activations 1.0 GiB and overhead 1.5 GiB need 43.4 GiB of 40.0 GiB on l40s:16 "
-            "| set the pool's fabric to efa, or ask for no more accelerators than a node has; or add a pool with a larger "
-            "accelerator, or use a quantized checkpoint",
+            (
+                "CAP003 no accelerator of environment lab holds the model: 16 h100 are 2 nodes, and pool p5 has no fabric "
+                "between them; weights 41.0 GiB, activations 1.0 GiB and overhead 1.5 GiB need 43.4 GiB of 40.0 GiB on l40s:16 "
+                "| set the pool's fabric to efa, or ask for no more accelerators than a node has; or add a pool with a larger "
+                "accelerator, or use a quantized checkpoint"
+            ),
         ),
     ],
 )
