@@ -10,10 +10,11 @@ from typing import Any
 import pytest
 
 from modelyard.findings import Finding, Severity
+from modelyard.hardware.accelerators import accelerator_named
 from modelyard.memory.estimate import Estimate, estimate
 from modelyard.memory.fit import Fit, fit_findings
 from modelyard.memory.places import Places
-from modelyard.memory.serving import Serving
+from modelyard.memory.serving import Serving, plan_serving
 from modelyard.planning import plan
 from modelyard.spec import load_catalogue
 from modelyard.spec.estimate import EstimateRequest
@@ -112,6 +113,22 @@ def test_a_stated_batch_below_an_encoders_text_is_refused_and_not_raised_in_sile
     assert codes(unserved(model="hf://BAAI/bge-m3", task="embed", engine=stated)) == ["BATCH001"]
     assert (asked.findings[0].code, asked.findings[0].field) == ("BATCH001", ("maxNumBatchedTokens",))
     assert asked.findings[0].fix == "use maxNumBatchedTokens 4096 or more, or maxModelLen 2048 or less"
+
+
+def test_llama_server_refuses_such_a_batch_as_well() -> None:
+    def asked(**engine: int) -> Serving | list[Finding]:
+        gguf = {"uri": "hf://gpustack/bge-m3-GGUF", "file": "bge-m3-Q8_0.gguf", "architecture": "BAAI/bge-m3"}
+        model = a_model(model=gguf, task="embed", accelerator="none:4", engine=engine)
+        kind = accelerator_named("none")
+        assert kind is not None
+        return plan_serving(model, kind, 4)
+
+    refused, default = asked(maxModelLen=4096, maxNumBatchedTokens=2048), asked(maxNumBatchedTokens=2048)
+
+    assert isinstance(refused, list)
+    assert codes(refused) == ["BATCH001"]
+    assert isinstance(default, Serving)
+    assert (default.max_model_len, default.max_num_batched_tokens) == (2048, 2048)
 
 
 def test_the_default_length_of_an_encoder_follows_from_a_stated_batch() -> None:

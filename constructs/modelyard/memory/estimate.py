@@ -16,7 +16,7 @@ from modelyard.hardware import (
     compute_capability,
     unlisted_gpu,
 )
-from modelyard.memory.fit import Fit, fit_findings, longest_length
+from modelyard.memory.fit import Fit, fit_findings, longest_length, text_findings
 from modelyard.memory.ledger import MemoryLedger, memory_ledger
 from modelyard.memory.llama_server import longest_context, most_layers, offload_ledger
 from modelyard.memory.number_formats import format_findings
@@ -97,6 +97,7 @@ def estimate(
                     "maxModelLen",
                 )
             )
+        problems += text_findings(Fit(ledger, wanted, longest), places)
         return Estimate(request, tuple(problems), ledger, wanted, longest)
     ledger = memory_ledger(run.at(wanted))
     longest = longest_length(lambda length: memory_ledger(run.at(length)), limit)

@@ -61,20 +61,10 @@ def fit_findings(fit: Fit, places: Places) -> Iterator[Finding]:
 
 
 def batch_findings(fit: Fit, places: Places) -> Iterator[Finding]:
-    """Stated batch limits that contradict each other; defaults never do.
-
-    Encoders run without chunked prefill: vLLM's SchedulerConfig then refuses a length above the batch.
-    """
+    """Stated batch limits that contradict each other; defaults never do."""
+    yield from text_findings(fit, places)
     request = fit.ledger.request
     tokens, seqs = request.max_num_batched_tokens, request.max_num_seqs
-    if request.arch.encoder and tokens < fit.wanted:
-        yield Finding(
-            "BATCH001",
-            f"maxNumBatchedTokens {tokens} is below maxModelLen {fit.wanted}, and an encoder reads a text at once",
-            f"use maxNumBatchedTokens {fit.wanted} or more, or maxModelLen {tokens} or less",
-            subject=places.subject,
-            field=places.max_num_batched_tokens,
-        )
     if tokens < seqs:
         yield Finding(
             "BATCH001",
@@ -82,6 +72,24 @@ def batch_findings(fit: Fit, places: Places) -> Iterator[Finding]:
             f"use maxNumSeqs {tokens} or less, or maxNumBatchedTokens {seqs} or more",
             subject=places.subject,
             field=places.max_num_seqs,
+        )
+
+
+def text_findings(fit: Fit, places: Places) -> Iterator[Finding]:
+    """An encoder's text that does not fit into a batch: it is read in one pass.
+
+    Without chunked prefill, vLLM's SchedulerConfig refuses a length above the batch; llama-server refuses
+    each text above its physical batch.
+    """
+    request = fit.ledger.request
+    tokens = request.max_num_batched_tokens
+    if request.arch.encoder and tokens < fit.wanted:
+        yield Finding(
+            "BATCH001",
+            f"maxNumBatchedTokens {tokens} is below maxModelLen {fit.wanted}, and an encoder reads a text at once",
+            f"use maxNumBatchedTokens {fit.wanted} or more, or maxModelLen {tokens} or less",
+            subject=places.subject,
+            field=places.max_num_batched_tokens,
         )
 
 

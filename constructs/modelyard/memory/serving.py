@@ -10,7 +10,7 @@ from modelyard.engines.registry import engine as engine_called
 from modelyard.findings import Finding
 from modelyard.hardware import Accelerator, Memory, Prices
 from modelyard.memory.capability import engine_findings
-from modelyard.memory.fit import Fit, batch_findings, longest_length, utilization_findings
+from modelyard.memory.fit import Fit, batch_findings, longest_length, text_findings, utilization_findings
 from modelyard.memory.ledger import MemoryLedger, memory_ledger
 from modelyard.memory.llama_server import cpu_ledger, longest_context, most_layers, offload_ledger
 from modelyard.memory.loaded_model import draft_architecture, known_architecture
@@ -168,8 +168,9 @@ def _fit_by_layers(
     if found := _beyond_limit(model, arch):
         return [found]
     limit = arch.max_position
-    wanted = settings.max_model_len or min(limit, _USUAL_CONTEXT)
-    request = Run.of_file(model, arch, accelerator, divided.split, engine).at(wanted)
+    run = Run.of_file(model, arch, accelerator, divided.split, engine)
+    wanted = settings.max_model_len or min(run.length_limit, _USUAL_CONTEXT)
+    request = run.at(wanted)
     layers: int | None = None
     if accelerator.vendor == "cpu":
         ledger = cpu_ledger(request)
@@ -183,6 +184,8 @@ def _fit_by_layers(
         return [weights_do_not_fit(model, ledger, count, None)]
     if wanted > longest:
         return [context_does_not_fit(model, ledger, wanted, longest, count, None)]
+    if problems := [*text_findings(Fit(ledger, wanted, longest), Places.in_file(model))]:
+        return problems
     return Serving(
         model=model,
         arch=arch,
