@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from typing import Any
 
 import typer
+from rich.text import Text
 
 from modelyard.cli.cost import model_cost_json, plan_cost_json, plan_cost_lines, throughput_json
 from modelyard.cli.ledger_bar import has_colours, ledger_lines
@@ -94,8 +95,7 @@ def _print_plan(planned: Plan, left_out: Sequence[str]) -> None:
     )
     if planned.models:
         ledgers = [(model.name, model.serving.ledger) for model in planned.models]
-        for text in ledger_lines(ledgers, colours=has_colours(out)):
-            out.print(text, soft_wrap=True)
+        out.print(Text("\n").join(ledger_lines(ledgers, colours=has_colours(out))), soft_wrap=True)
         out.print()
     if planned.quotas:
         out.print(
