@@ -48,7 +48,7 @@ class Table:
             yield Segment(f"\n{indent}{'─' * (sum(shown) + len(_GAP) * (len(block) - 1))}\n")
             for row in self.rows:
                 if above:
-                    yield Segment(f" {row[0]}\n")
+                    yield Segment(f" {row[0]}".rstrip() + "\n")
                 yield from self._row(console, [row[at] for at in block], block, shown, indent)
             yield Segment("\n")
 
