@@ -173,5 +173,5 @@ def throughput_facts(model: ModelPlan, throughput: Throughput) -> Iterable[tuple
     least = "at least " if throughput.is_upper_bound and not model.cost.floor_at_most else "about "
     said = f"${price.output:,.3f} per 1M output tokens, ${price.blended:,.3f} per 1M tokens in and out"
     if not answers:
-        said = f"${price.blended * (work.input_tokens + work.output_tokens) / work.input_tokens:,.3f} per 1M tokens"
+        said = f"${price.input:,.3f} per 1M tokens"
     yield "tokens", f"{least}{said}, at full load"

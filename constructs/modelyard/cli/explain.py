@@ -120,9 +120,10 @@ def _explain_model(
         ("- outside torch", ledger.non_torch, "driver and NCCL buffers"),
         ("- CUDA graphs", ledger.graphs_in_budget, f"{arch.layers} layers"),
     ]
-    keeps = need.in_bytes > 0
     tokens = (
-        f"{ledger.kv_tokens(serving.max_model_len):,} tokens" if keeps else "not used: an encoder keeps none"
+        f"{ledger.kv_tokens(serving.max_model_len):,} tokens"
+        if serving.keeps_cache
+        else "not used: an encoder keeps none"
     )
     if (cap := serving.release.memory.kv_cap_fraction) is not None:
         tokens += f"; the engine takes no more than {cap:.0%} of the budget"
@@ -136,7 +137,7 @@ def _explain_model(
         ("budget", str(ledger.budget), f"utilization {ledger.request.gpu_memory_utilization:g}"),
         *((name, str(amount), note) for name, amount, note in spent if amount.in_bytes),
         ("= KV cache", str(ledger.kv_cache), tokens),
-        *([("one full request", str(need), at_once)] if keeps else []),
+        *([("one full request", str(need), at_once)] if serving.keeps_cache else []),
     ]
     out.print(table("Memory", ("", "AMOUNT", "FROM"), rows, right=("AMOUNT",)))
     for line in ledger_lines([(per, ledger)], colours=has_colours(out)):

@@ -124,11 +124,6 @@ def _print_plan(planned: Plan, left_out: Sequence[str]) -> None:
     print_findings(planned.findings)
 
 
-def _keeps_cache(model: ModelPlan) -> bool:
-    """Whether requests take KV cache: an encoder's do not."""
-    return model.serving.ledger.kv_need(model.serving.max_model_len).in_bytes > 0
-
-
 def _row(model: ModelPlan) -> tuple[str, ...]:
     serving = model.serving
     replicas = model.model.replicas
@@ -143,9 +138,9 @@ def _row(model: ModelPlan) -> tuple[str, ...]:
         f"{serving.accelerator.name}:{serving.count}",
         model.placement.cheapest.name,
         str(serving.max_model_len),
-        f"{serving.ledger.concurrency(serving.max_model_len):.1f}" if _keeps_cache(model) else "-",
+        f"{serving.ledger.concurrency(serving.max_model_len):.1f}" if serving.keeps_cache else "-",
         f"{serving.ledger.weights.in_gib:.1f}",
-        f"{serving.ledger.kv_cache.in_gib:.1f}" if _keeps_cache(model) else "-",
+        f"{serving.ledger.kv_cache.in_gib:.1f}" if serving.keeps_cache else "-",
         str(replicas.min) if replicas.min == replicas.max else f"{replicas.min}-{replicas.max}",
         model.rollout.strategy,
         seconds(model.startup.cold),

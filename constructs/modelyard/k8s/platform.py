@@ -30,6 +30,7 @@ _UNSAID_ACCOUNT: Final = "000000000000"
 _UNSAID_VPC: Final = "vpc-00000000"
 _UNSAID_RANGE: Final = "100.64.0.0/16"
 
+_NO_ENVIRONMENT: Final = "environment= takes no Environment any more: the construct has props of its own"
 _GENERAL: Final = GeneralNodes()
 _REGION: Final = re.compile(r"[a-z]{2}(-[a-z]+)+-[0-9]")
 
@@ -70,11 +71,9 @@ class AcceleratorPool(ManifestConstruct):
         drift_at_night: bool = False,
     ) -> None:
         if isinstance(environment, str):
-            environment = Environment(
-                name=environment,
-                account=_UNSAID_ACCOUNT,
-                region=_region(availability_zones),
-                availability_zones=tuple(availability_zones),
+            environment = _environment(
+                environment,
+                availability_zones,
                 policy="strict" if drift_at_night else "relaxed",
                 cluster=Cluster(name=cluster_name, compute=compute),
                 network=_network(private_subnets, pod_subnets),
@@ -82,7 +81,7 @@ class AcceleratorPool(ManifestConstruct):
                 pools={name: pool},
             )
         else:
-            _deprecated("environment= takes no Environment any more: the construct has props of its own")
+            _deprecated(_NO_ENVIRONMENT)
         super().__init__(scope, construct_id, accelerator_pool(name=name, pool=pool, environment=environment))
 
 
@@ -123,17 +122,15 @@ class GeneralPool(ManifestConstruct):
     ) -> None:
         if isinstance(environment, str):
             nodes = GeneralNodes(vcpu_limit=vcpu_limit, ami=ami)
-            environment = Environment(
-                name=environment,
-                account=_UNSAID_ACCOUNT,
-                region=_region(availability_zones),
-                availability_zones=tuple(availability_zones),
+            environment = _environment(
+                environment,
+                availability_zones,
                 cluster=Cluster(name=cluster_name, compute=compute, general_nodes=nodes),
                 network=_network(private_subnets, pod_subnets, prefix_delegation),
                 tags=dict(tags or {}),
             )
         else:
-            _deprecated("environment= takes no Environment any more: the construct has props of its own")
+            _deprecated(_NO_ENVIRONMENT)
         super().__init__(scope, construct_id, general_pool(environment))
 
 
@@ -159,17 +156,15 @@ class ModelNamespace(ManifestConstruct):
     ) -> None:
         if environment is None:
             zones = ("us-east-1a", "us-east-1b")  # any zones will do: a namespace has none
-            environment = Environment(
-                name="unsaid",
-                account=_UNSAID_ACCOUNT,
-                region=_region(zones),
-                availability_zones=zones,
+            environment = _environment(
+                "unsaid",
+                zones,
                 cluster=Cluster(compute=compute),
                 checks=Checks(smoke=checks),
                 namespace=namespace,
             )
         else:
-            _deprecated("environment= takes no Environment any more: the construct has props of its own")
+            _deprecated(_NO_ENVIRONMENT)
         super().__init__(scope, construct_id, model_namespace(environment))
 
 
@@ -334,6 +329,17 @@ class HelmAddon(ManifestConstruct):
             server=server,
         )
         super().__init__(scope, construct_id, manifests)
+
+
+def _environment(name: str, zones: Sequence[str], **settings: Any) -> Environment:
+    """An environment with `settings`, for objects that use nothing else of it."""
+    return Environment(
+        name=name,
+        account=_UNSAID_ACCOUNT,
+        region=_region(zones),
+        availability_zones=tuple(zones),
+        **settings,
+    )
 
 
 def _region(zones: Sequence[str]) -> str:

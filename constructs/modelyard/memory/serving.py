@@ -54,6 +54,11 @@ class Serving:
         return self.topology.nodes
 
     @property
+    def keeps_cache(self) -> bool:
+        """Whether requests take KV cache: an encoder's do not."""
+        return self.ledger.kv_need(self.max_model_len).in_bytes > 0
+
+    @property
     def on_cpu(self) -> bool:
         return self.accelerator.vendor == "cpu"
 

@@ -197,10 +197,11 @@ def kv_bytes_read_per_token(serving: Serving) -> float:
 @dataclass(frozen=True)
 class TokenCost:
     """US dollars per million tokens at full load, at minimum replicas and including idle accelerators; at
-    half the load a token costs twice as much. `output`: all cost divided by generated tokens; `blended`: by
-    all tokens."""
+    half the load a token costs twice as much. `output`: all cost divided by generated tokens; `input`: by
+    prompt tokens; `blended`: by all tokens."""
 
     output: float
+    input: float
     blended: float
 
 
@@ -209,4 +210,5 @@ def token_cost(throughput: Throughput, usd_per_replica_hour: float | None) -> To
     if usd_per_replica_hour is None:
         return None
     per_second = usd_per_replica_hour / 3600 * 1e6
-    return TokenCost(per_second / throughput.output_per_second, per_second / throughput.total_per_second)
+    output, total = throughput.output_per_second, throughput.total_per_second
+    return TokenCost(per_second / output, per_second / (total - output), per_second / total)

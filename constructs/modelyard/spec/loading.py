@@ -6,22 +6,20 @@ import re
 from collections.abc import Iterable, Iterator, Mapping
 from copy import deepcopy
 from dataclasses import dataclass, field, replace
-from functools import cache
 from itertools import islice
 from pathlib import Path
-from types import MappingProxyType, UnionType
-from typing import Annotated, Any, TypeVar, Union, get_args, get_origin
+from types import MappingProxyType
+from typing import Any, TypeVar
 
 from pydantic import ValidationError
-from pydantic_core import ErrorDetails
 
 from modelyard.findings import Finding, Location
-from modelyard.reading import CONFIG, NotJson, closest, parse_json, read_file, short
+from modelyard.reading import CONFIG, NotJson, parse_json, read_file
 from modelyard.secret_values import shown
 from modelyard.spec.document import Document
 from modelyard.spec.environment import Environment
+from modelyard.spec.explanation import document_at, explained, fields_of, holds
 from modelyard.spec.folders import SUFFIXES, team_folders, unread_findings, yaml_files
-from modelyard.spec.messages import nearest, problem, uncapitalized
 from modelyard.spec.model import Model
 from modelyard.spec.pipeline import Pipeline
 from modelyard.spec.refused_secrets import (
@@ -294,28 +292,13 @@ def _validate(
             return document.model_validate(data, by_alias=True, by_name=False), findings
         except ValidationError as error:
             details = error.errors(include_url=False)
-        told = [_explain(document, source, detail) for detail in details[:MOST_PROBLEMS]]
-        findings += _first(_once_each(told), len(details) - len(told))
+        findings += _first(explained(document, source, details[:MOST_PROBLEMS]), len(details[MOST_PROBLEMS:]))
         if len(details) > MOST_PROBLEMS:
             break
         mended = [_mend(document, data, tuple(detail["loc"])) for detail in details]
         if not all(mended):
             break
     return None, findings
-
-
-def _once_each(findings: list[Finding]) -> Iterator[Finding]:
-    """Without what repeats another finding: bounds of both ends of a short form such as `replicas: -1`, and a
-    missing key beside its mistyped name."""
-    meant = {each.fix for each in findings if each.code == "SPEC001"}
-    seen: set[tuple[Location | None, str]] = set()
-    for each in findings:
-        if each.code == "SPEC002" and f"did you mean {each.message.split()[1]}?" in meant:
-            continue
-        field = (each.location, each.message.partition(":")[0])
-        if each.code != "SPEC003" or field not in seen:
-            yield each
-        seen.add(field)
 
 
 def _unchanged(data: dict[str, Any]) -> dict[int, Any]:
@@ -341,134 +324,17 @@ def _mend(document: type[Document], data: dict[str, Any], path: FieldPath) -> bo
         return True
     for end in range(len(path), 0, -1):
         key = path[end - 1]
-        owner = _document_at(document, path[: end - 1])
-        field = _fields(owner).get(str(key)) if owner else None
+        owner = document_at(document, path[: end - 1])
+        field = fields_of(owner).get(str(key)) if owner else None
         if isinstance(key, int) or (field is not None and field.is_required()):
             continue
         parent: Any = data
         for part in path[: end - 1]:
-            parent = parent[part] if _holds(parent, part) else None
-        if _holds(parent, key):
+            parent = parent[part] if holds(parent, part) else None
+        if holds(parent, key):
             del parent[key]
             return True
     return False
-
-
-def _holds(parent: Any, part: str | int) -> bool:
-    if isinstance(parent, dict):
-        return part in parent
-    return isinstance(parent, list) and isinstance(part, int) and part < len(parent)
-
-
-def _explain(document: type[Document], source: YamlSource, detail: ErrorDetails) -> Finding:
-    path = _written(source.data, tuple(detail["loc"]))
-    name = ".".join(
-        str(part) for part in path if (part in _aliases(document, path) or isinstance(part, int))
-    ) or short(str(path[-1] if path else "the file"))
-    if detail["type"] == "extra_forbidden":
-        key = str(path[-1])
-        known = sorted(_fields(_document_at(document, path[:-1]) or document))
-        elsewhere = _elsewhere(document, key) if len(path) == 1 else None
-        if elsewhere:
-            fix = f"write it as {elsewhere}"
-        else:
-            close = closest(key, known)
-            fix = f"did you mean '{close[0]}'?" if close else f"known keys are {', '.join(known)}"
-        return Finding("SPEC001", f"unknown key {shown(key)}", fix, source.locate(path, key=True))
-    if detail["type"] == "missing":
-        about = _description(document, path)
-        fix = f"add it: {about}" if about else "add it"
-        return Finding("SPEC002", f"key '{path[-1]}' is missing", fix, source.locate(path[:-1]))
-    message = problem(detail)
-    got = None if _names_a_secret(path) else detail["input"]
-    repeats = detail["type"] == "value_error" and (str(got) in message or shown(got) in message)
-    if isinstance(got, str | int | float | bool) and not repeats:
-        message += f", got {str(got).lower() if isinstance(got, bool) else shown(got)}"
-    meant = nearest(detail)
-    fix = f"did you mean '{meant}'?" if meant else _what_belongs(document, path)
-    return Finding("SPEC003", f"{name}: {message}", fix, source.locate(path))
-
-
-_SECRET_NAMES = frozenset({"apiKey", "auth", "certificate", "masterKey"})
-
-
-def _what_belongs(document: type[Document], path: FieldPath) -> str:
-    """What a field is for: its description, its keys, or the description of its parent."""
-    if described := _description(document, path):
-        return described
-    if (inner := _document_at(document, path)) and len([*_steps(document, path)]) == len(path):
-        return f"its keys are {', '.join(sorted(_fields(inner)))}"
-    return _description(document, path[:-1]) or "correct the value"
-
-
-def _written(data: Any, path: FieldPath) -> FieldPath:
-    """`path` as far as the file has it: of a short form such as `replicas: 2` the parts have no place."""
-    for end, key in enumerate(path[:-1]):
-        data = data[key] if _holds(data, key) else None
-        if data is not None and not isinstance(data, dict | list):
-            return path[: end + 1]
-    return path
-
-
-def _elsewhere(document: type[Document], key: str) -> str | None:
-    """Where the format has `key`, one level down, such as `engine.env`; None if nowhere or in several
-    places."""
-    inner = ((name, _only_document(info.annotation)) for name, info in _fields(document).items())
-    found = [f"{name}.{key}" for name, each in inner if each is not None and key in _fields(each)]
-    return found[0] if len(found) == 1 else None
-
-
-def _only_document(annotation: Any) -> type[Document] | None:
-    """The document that a field holds, not a list or mapping of them."""
-    return None if get_origin(annotation) in (tuple, dict) else _document_in(annotation)
-
-
-def _names_a_secret(path: FieldPath) -> bool:
-    """Whether the field takes a secret's name: users put the secret itself there."""
-    return path[:1] == ("secrets",) or bool(_SECRET_NAMES.intersection(map(str, path)))
-
-
-@cache
-def _fields(document: type[Document]) -> dict[str, Any]:
-    return {info.alias or name: info for name, info in document.model_fields.items()}
-
-
-def _steps(document: type[Document], path: FieldPath) -> Iterator[tuple[type[Document], str]]:
-    """The documents along `path`, each with the key taken in it."""
-    here: type[Document] | None = document
-    for part in path:
-        if here is None:
-            return
-        if isinstance(part, str) and part in _fields(here):
-            yield here, part
-            here = _document_in(_fields(here)[part].annotation)
-
-
-def _document_in(annotation: Any) -> type[Document] | None:
-    if isinstance(annotation, type) and issubclass(annotation, Document):
-        return annotation
-    if get_origin(annotation) in (Annotated, Union, UnionType, tuple, dict):
-        found = (_document_in(argument) for argument in get_args(annotation))
-        return next((document for document in found if document), None)
-    return None
-
-
-def _document_at(document: type[Document], path: FieldPath) -> type[Document] | None:
-    steps = list(_steps(document, path))
-    return _document_in(_fields(steps[-1][0])[steps[-1][1]].annotation) if steps else document
-
-
-def _aliases(document: type[Document], path: FieldPath) -> set[str]:
-    return {key for _, key in _steps(document, path)}
-
-
-def _description(document: type[Document], path: FieldPath) -> str:
-    steps = list(_steps(document, path))
-    if not steps:
-        return ""
-    owner, key = steps[-1]
-    text = " ".join((_fields(owner)[key].description or "").split())
-    return uncapitalized(text.rstrip("."))
 
 
 _ACCOUNT = re.compile(r"arn:aws[a-z-]*:[^\s\"',}\]]+|(?<![\w.-])\d{12}(?![\w.-])")

@@ -204,8 +204,12 @@ class _Reader:
             raise TooMuch(None, None, problem, event.start_mark)
 
     def _place(self, event: Any) -> Location:
-        mark = event.start_mark
-        return Location(self._file, mark.line + 1, mark.column + 1)
+        return location_of(event.start_mark, self._file)
+
+
+def location_of(mark: Any, file: str) -> Location:
+    """A position of libyaml, which counts from 0."""
+    return Location(file, mark.line + 1, mark.column + 1)
 
 
 def _merged(value: Any, event: Any) -> dict[Any, Any]:

@@ -12,7 +12,7 @@ from yaml.error import MarkedYAMLError, YAMLError  # type: ignore[import-untyped
 
 from modelyard.findings import Finding, Location
 from modelyard.reading import SPEC, FileKind, read_file, short
-from modelyard.spec.yaml_reader import FieldPath, TooMuch, yaml_data
+from modelyard.spec.yaml_reader import FieldPath, TooMuch, location_of, yaml_data
 
 MOST_LINES = 10_000
 """Maximum lines per file, including blank lines and comments."""
@@ -69,7 +69,7 @@ def parse_yaml(text: str, file: str) -> YamlSource | Finding:
     try:
         found = yaml_data(text, file)
     except TooMuch as error:
-        return Finding("YAML002", str(error.problem), _LESS, _place(error.problem_mark, file))
+        return Finding("YAML002", str(error.problem), _LESS, location_of(error.problem_mark, file))
     except MarkedYAMLError as error:
         return Finding(
             "YAML001",
@@ -104,14 +104,10 @@ def _wrong_at(error: MarkedYAMLError, text: str, file: str) -> Location:
     end = len(text.rstrip())
     for mark in (error.problem_mark, error.context_mark):
         if mark is not None and mark.index < end:
-            return _place(mark, file)
+            return location_of(mark, file)
     return _counted(text, end, file)
 
 
 def _counted(text: str, position: int, file: str) -> Location:
     before = text[:position]
     return Location(file, before.count("\n") + 1, position - before.rfind("\n"))
-
-
-def _place(mark: Any, file: str) -> Location:
-    return Location(file, mark.line + 1, mark.column + 1)
