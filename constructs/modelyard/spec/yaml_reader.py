@@ -225,11 +225,11 @@ def _merged(value: Any, event: Any) -> dict[Any, Any]:
 
 def _is_plain(event: Any) -> bool:
     """Whether the scalar has neither quotes nor a tag."""
-    return bool(event.implicit[0]) and event.tag in (None, "!")
+    return bool(event.implicit[0]) and event.tag is None
 
 
 def _check_tag(event: Any, kind: str) -> None:
-    if event.tag not in (None, "!", f"{_CORE}{kind}"):
+    if event.tag not in (None, f"{_CORE}{kind}"):
         name = short(event.tag.removeprefix(_CORE))
         raise NotPlainData(None, None, f"the tag {name} means nothing here", event.start_mark)
 
@@ -240,7 +240,7 @@ def _scalar(event: Any) -> Any:
         if text in _WORDS:
             return _WORDS[text]
         return _number(text, event) if text[0] in _NUMERIC else text
-    if event.tag in (None, "!", f"{_CORE}str"):
+    if event.tag in (None, f"{_CORE}str"):
         return text
     kind = event.tag.removeprefix(_CORE)
     if kind not in _TAGGED:
