@@ -93,16 +93,20 @@ def _judged(project: Project, crds: Path | None) -> tuple[tuple[Finding, ...], t
     if crds is None:
         unchecked = ("custom resources; --crds DIR names their definitions",)
     hook = project_hook()
+    changed = hook is not None or any(each.model.patches for each in planned.models)
     # Without patches and an organisation's charts all objects are Modelyard's own, which the tests check
     # against every rule.
-    if crds is None and hook is None and not any(each.model.patches for each in planned.models):
+    if crds is None and not changed:
         return planned.findings, unchecked
-    # Imported here, because only rendering needs it.
+    # Imported here, because only rendering needs them.
     from modelyard.cli.rendered_findings import rendered_findings
+    from modelyard.object_rules import api_schemas
 
     broken, unknown = rendered_findings(planned, hook, crds)
     if crds is not None:
         unchecked = tuple(f"{kind}, no definition in {crds}" for kind in unknown)
+    if changed and not api_schemas.installed():
+        unchecked += ("fields of Kubernetes' own kinds; install modelyard[crds]",)
     return (*planned.findings, *project.located(broken)), unchecked
 
 
