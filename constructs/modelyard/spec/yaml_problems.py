@@ -84,6 +84,21 @@ PROBLEMS: Mapping[str, tuple[str, str]] = MappingProxyType(
         ),
         **dict.fromkeys(
             (
+                "could not find expected directive name",
+                "found unexpected non-alphabetical character",
+                "found unknown directive name",
+                "did not find expected digit or '.' character",
+                "did not find expected version number",
+                "found extremely long version number",
+                "did not find expected whitespace",
+                "found duplicate %YAML directive",
+                "found duplicate %TAG directive",
+                "found incompatible YAML document",
+            ),
+            ("a directive: a line that begins with %", "take it out, or put quotes around the value"),
+        ),
+        **dict.fromkeys(
+            (
                 "did not find expected whitespace or line break",
                 "did not find expected tag URI",
                 "did not find the expected '>'",
