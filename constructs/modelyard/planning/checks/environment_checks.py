@@ -84,7 +84,7 @@ def overrides(proposal: Proposal) -> Iterator[Finding]:
             yield Finding(
                 "ENV002",
                 f"override for unknown model '{name}'",
-                f"known models are {', '.join(models) or 'none'}",
+                f"{suggestion(name, models)}known models are {', '.join(models) or 'none'}",
                 subject=proposal.subject,
                 field=("overrides", name),
             )
@@ -92,7 +92,7 @@ def overrides(proposal: Proposal) -> Iterator[Finding]:
             yield Finding(
                 "ENV002",
                 f"override of {name} names unknown pool '{override.pool}'",
-                f"known pools are {', '.join(environment.pools) or 'none'}",
+                f"{suggestion(override.pool, environment.pools)}known pools are {', '.join(environment.pools) or 'none'}",
                 subject=proposal.subject,
                 field=("overrides", name, "pool"),
             )
