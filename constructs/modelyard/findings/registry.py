@@ -300,6 +300,13 @@ _CHECKS = (
         "denies access, and the server exits at start-up.",
         "Name the bucket under `cache.readBuckets`, or use the one that `cache.weightsBucket` creates.",
     ),
+    _error(
+        "NAME001",
+        "Two models have the same name at the gateway",
+        "LiteLLM routes by name: the model's own, its `servedNames` and its adapters. Where two models share one, it answers "
+        "with either of them in turn.",
+        "Give one of them another name.",
+    ),
     _warning(
         "CACHE001",
         "The model cache lives in one zone",

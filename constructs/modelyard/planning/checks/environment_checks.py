@@ -96,3 +96,24 @@ def overrides(proposal: Proposal) -> Iterator[Finding]:
                 subject=proposal.subject,
                 field=("overrides", name, "pool"),
             )
+
+
+def gateway_names(proposal: Proposal) -> Iterator[Finding]:
+    """Names that the LiteLLM gateway would route to either of two models."""
+    if proposal.environment.litellm is None:
+        return
+    owners: dict[str, str] = {}
+    for planned in proposal.plans:
+        if planned.role == "prefill":
+            continue
+        for name in planned.gateway_names:
+            owner = owners.setdefault(name, planned.model.name)
+            if owner != planned.model.name:
+                adapter = name in {each.name for each in planned.model.adapters}
+                yield Finding(
+                    "NAME001",
+                    f"the LiteLLM gateway would send requests for '{name}' to {owner} or to {planned.model.name}",
+                    f"choose another name {'for the adapter' if adapter else 'under servedNames'}",
+                    subject=planned.model.name,
+                    field=("adapters",) if adapter else ("model", "servedNames"),
+                )
