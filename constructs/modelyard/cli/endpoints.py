@@ -12,6 +12,8 @@ from modelyard.cli.workspace import CommandError
 from modelyard.endpoint_tests.endpoint import EndpointAddress
 from modelyard.planning import ModelPlan
 from modelyard.project import load_project
+from modelyard.reading import suggestion
+from modelyard.secret_values import shown
 
 ModelArgument = Annotated[str, typer.Argument(metavar="MODEL", help="Name of a model in --models.")]
 UrlOption = Annotated[
@@ -40,7 +42,7 @@ def planned_model(name: str, models: Path, environments: Path, env: str) -> Mode
     found = {plan.name: plan for plan in planned.models} if planned else {}
     if name not in found:
         known = f"planned: {', '.join(found)}" if found else f"run `modelyard validate --env {env}`"
-        raise CommandError(f"no model '{name}' in environment {env}; {known}")
+        raise CommandError(f"no model {shown(name)} in environment {env}; {suggestion(name, found)}{known}")
     return found[name]
 
 
