@@ -8,6 +8,7 @@ from typing import Annotated
 
 import typer
 
+from modelyard.cli.completion import model_names
 from modelyard.cli.workspace import CommandError
 from modelyard.endpoint_tests.endpoint import EndpointAddress
 from modelyard.planning import ModelPlan
@@ -15,7 +16,9 @@ from modelyard.project import load_project
 from modelyard.reading import suggestion
 from modelyard.secret_values import shown
 
-ModelArgument = Annotated[str, typer.Argument(metavar="MODEL", help="Name of a model in --models.")]
+ModelArgument = Annotated[
+    str, typer.Argument(metavar="MODEL", help="Name of a model in --models.", autocompletion=model_names)
+]
 UrlOption = Annotated[
     str | None,
     typer.Option("--url", metavar="URL", help="Of the API, with /v1; default: the Service of --env."),

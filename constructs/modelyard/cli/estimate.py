@@ -14,6 +14,7 @@ import typer
 from modelyard.checkpoints import architectures
 from modelyard.cli import hub
 from modelyard.cli.answers import Answer, answer, answer_line, answer_row, print_answer
+from modelyard.cli.completion import accelerator_names, checkpoints
 from modelyard.cli.printing import console, print_findings
 from modelyard.cli.workspace import CommandError, Output, OutputOption, read_config_file
 from modelyard.findings import Finding
@@ -45,7 +46,8 @@ def estimate_command(
         Path | None, typer.Option(metavar="PATH", exists=True, help="A config.json, or the folder with one.")
     ] = None,
     model: Annotated[
-        str | None, typer.Option(metavar="ID", help="A model of `modelyard catalog models`.")
+        str | None,
+        typer.Option(metavar="ID", help="A model of `modelyard catalog models`.", autocompletion=checkpoints),
     ] = None,
     batch: Annotated[
         str | None,
@@ -55,7 +57,10 @@ def estimate_command(
         bool, typer.Option("--hub", help="Ask Hugging Face about a --model that the table does not have.")
     ] = False,
     accelerator: Annotated[
-        str | None, typer.Option(metavar="NAME", help="One of `modelyard catalog accelerators`.")
+        str | None,
+        typer.Option(
+            metavar="NAME", help="One of `modelyard catalog accelerators`.", autocompletion=accelerator_names
+        ),
     ] = None,
     accelerator_memory_gib: Annotated[
         float | None, typer.Option(metavar="GIB", help="Memory that the framework sees of another GPU.")

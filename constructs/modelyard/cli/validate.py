@@ -12,6 +12,7 @@ from typing import Annotated
 import typer
 
 from modelyard.charts import project_hook
+from modelyard.cli.completion import environment_names, models_and_files
 from modelyard.cli.printing import console, count, finding_json, print_findings, print_json
 from modelyard.cli.workspace import EnvironmentsOption, ModelsOption, Output, OutputOption
 from modelyard.findings import Finding, Severity, worst
@@ -42,10 +43,21 @@ def register(app: typer.Typer) -> None:
 def validate(
     wanted: Annotated[
         list[str] | None,
-        typer.Argument(metavar="[MODEL]...", help="Names of models, or files; default: all in --models."),
+        typer.Argument(
+            metavar="[MODEL]...",
+            help="Names of models, or files; default: all in --models.",
+            autocompletion=models_and_files,
+        ),
     ] = None,
     env: Annotated[
-        str | None, typer.Option("--env", "-e", metavar="NAME", help="One environment; default: all.")
+        str | None,
+        typer.Option(
+            "--env",
+            "-e",
+            metavar="NAME",
+            help="One environment; default: all.",
+            autocompletion=environment_names,
+        ),
     ] = None,
     models: ModelsOption = MODELS,
     environments: EnvironmentsOption = ENVIRONMENTS,

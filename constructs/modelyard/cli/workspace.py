@@ -11,6 +11,7 @@ from typing import Annotated, Any
 import typer
 
 from modelyard.charts import SETTINGS
+from modelyard.cli.completion import environment_names
 from modelyard.failure import Failure
 from modelyard.findings import Finding
 from modelyard.hardware import Prices
@@ -70,6 +71,7 @@ EnvOption = Annotated[
         envvar="MODELYARD_ENV",
         show_default=False,
         callback=_chosen,
+        autocompletion=environment_names,
     ),
 ]
 ModelsOption = Annotated[
