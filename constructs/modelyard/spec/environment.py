@@ -142,7 +142,9 @@ class GitRepository(Document):
     """The Git repository from which Argo CD reads the rendered tree."""
 
     url: Annotated[str, Field(pattern=r"^(https://|ssh://|git@).+")]
+    """URL of the repository, by HTTPS or SSH."""
     revision: str = "main"
+    """Branch, tag or commit."""
     path: str = "dist"
     """Folder that contains `ENVIRONMENT/`."""
     managed: ArgoCdCapability | None = None
@@ -188,6 +190,7 @@ class Environment(Document):
     account: Annotated[str, Field(pattern=r"^[0-9]{12}$")]
     """AWS account ID; quote it, otherwise YAML reads a number."""
     region: Annotated[str, Field(pattern=r"^[a-z]{2}(-[a-z]+)+-[0-9]$")]
+    """AWS region of everything in the environment."""
     availability_zones: Annotated[tuple[str, ...], Field(min_length=2, max_length=3)]
     """Two or three zones of the region, by name; never looked up."""
     policy: Literal["relaxed", "strict"] = "relaxed"

@@ -30,6 +30,7 @@ class RemoteCode(Document):
     """Permission to run code from the model's repository, with a reason."""
 
     reason: Annotated[str, Field(min_length=10)]
+    """Why the code may run, and who read it."""
 
 
 ConfigJson = Annotated[
@@ -94,8 +95,11 @@ class Adapter(Document):
     """A LoRA adapter served beside the base model."""
 
     name: ObjectName
+    """Name under which clients ask for the adapter."""
     uri: HubUri
+    """Repository of the adapter."""
     revision: Revision = "main"
+    """Branch, tag or 40-digit commit of the repository."""
     rank: Literal[1, 8, 16, 32, 64, 128, 256, 320, 512] = 16
     """Rank of the adapter's matrices."""
 
@@ -104,7 +108,9 @@ class DraftModel(Document):
     """Weights of a draft model."""
 
     uri: HubUri
+    """Repository of the draft model or head."""
     revision: Revision = "main"
+    """Branch, tag or 40-digit commit of the repository."""
     architecture: str | None = None
     """Hugging Face ID of a model with the same architecture, if the URI is not in the table."""
     config: ConfigJson | None = None
