@@ -20,6 +20,8 @@ import reference_commands
 import reference_files
 import reference_output
 
+from modelyard.spec.descriptions import descriptions
+
 FOLDER = Path("docs")
 PARTS = {
     "modelyard": "What programs need; nothing here starts jsii.",
@@ -121,8 +123,9 @@ def attributes(item: type) -> Iterator[str]:
             yield f"- `{name}`: {first_line(member.fget.__doc__)}"
         elif inspect.isfunction(member) and member.__doc__:
             yield f"- `{name}{signature(member)}`: {first_line(member.__doc__)}".replace("\n    ", " ")
-    for name, field in getattr(item, "model_fields", {}).items():
-        about = f": {first_line(field.description)}" if field.description else ""
+    described = descriptions(item) if hasattr(item, "model_fields") else {}
+    for name in getattr(item, "model_fields", {}):
+        about = f": {first_line(described[name])}" if name in described else ""
         yield f"- `{name}`{about}"
     if dataclasses.is_dataclass(item):
         for field in dataclasses.fields(item):

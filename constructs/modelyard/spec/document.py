@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import re
-from typing import Annotated
+from typing import Annotated, Any
 
-from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Field
+from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Field, GetJsonSchemaHandler
 from pydantic.alias_generators import to_camel
+from pydantic_core import CoreSchema
 
 from modelyard.engines.registry import service_prefixes
+from modelyard.spec.descriptions import descriptions
 
 
 class Document(BaseModel):
@@ -26,8 +28,18 @@ class Document(BaseModel):
         validate_by_alias=True,
         validate_by_name=True,
         serialize_by_alias=True,
-        use_attribute_docstrings=True,
     )
+
+    @classmethod
+    def __get_pydantic_json_schema__(
+        cls, core_schema: CoreSchema, handler: GetJsonSchemaHandler
+    ) -> dict[str, Any]:
+        """As usual, with the descriptions of the fields."""
+        schema: dict[str, Any] = handler(core_schema)
+        properties = handler.resolve_ref_schema(schema).get("properties", {})
+        for name, text in descriptions(cls).items():
+            properties[cls.model_fields[name].alias or name].setdefault("description", text)
+        return schema
 
 
 _DURATION = re.compile(r"^(?P<value>[0-9]{1,9})(?P<unit>s|m|h)$")

@@ -12,6 +12,7 @@ from pydantic_core import ErrorDetails
 from modelyard.findings import Finding, Location
 from modelyard.reading import closest, short
 from modelyard.secret_values import shown
+from modelyard.spec.descriptions import descriptions
 from modelyard.spec.document import Document
 from modelyard.spec.messages import nearest, problem, uncapitalized
 from modelyard.spec.yaml_reader import FieldPath
@@ -166,5 +167,6 @@ def _description(document: type[Document], path: FieldPath) -> str:
     if not steps:
         return ""
     owner, key = steps[-1]
-    text = " ".join((fields_of(owner)[key].description or "").split())
+    name = next(name for name, info in owner.model_fields.items() if key in (name, info.alias))
+    text = " ".join(descriptions(owner).get(name, "").split())
     return uncapitalized(text.rstrip("."))
