@@ -17,7 +17,6 @@ import pytest
 
 from modelyard.objects.checks.jobs import (
     BENCH,
-    BOTO3,
     LLMETER,
     MOUNT_PATH,
     OPENAI,
@@ -29,6 +28,7 @@ from modelyard.objects.checks.jobs import (
     smoke_job,
 )
 from modelyard.objects.composition import environment_objects
+from modelyard.objects.pods.images import BOTO3
 from modelyard.spec import Environment
 from tests.contract.conftest import ROOT, Tree
 from tests.contract.fake_openai import KEY, serving

@@ -72,7 +72,12 @@ def test_what_models_share_gives_rendered_objects(
     environment = planned.environment
     namespace = environment.namespace
     kinds = [pool.accelerator for pool in environment.pools.values()]
-    k8s.ModelNamespace(chart, "Namespace", checks=environment.checks.enabled)
+    k8s.ModelNamespace(
+        chart,
+        "Namespace",
+        checks=environment.checks.enabled,
+        fetches_from_buckets=bool(environment.readable_buckets),
+    )
     k8s.GeneralPool(
         chart, "General", environment=environment.name, availability_zones=environment.availability_zones
     )

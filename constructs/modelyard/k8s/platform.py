@@ -141,6 +141,7 @@ class ModelNamespace(ManifestConstruct):
         namespace: Name of the namespace.
         compute: Where cluster DNS runs: in pods (Karpenter), or on the nodes (EKS Auto Mode).
         checks: Whether to allow the check Jobs to reach the models, the package index, and S3 for reports.
+        fetches_from_buckets: Whether to allow the fetch Jobs to get AWS credentials, for adapters in buckets.
         environment: Deprecated: replaces all other arguments.
     """
 
@@ -152,6 +153,7 @@ class ModelNamespace(ManifestConstruct):
         namespace: str = "models",
         compute: Literal["karpenter", "auto-mode"] = "karpenter",
         checks: bool = True,
+        fetches_from_buckets: bool = False,
         environment: Environment | None = None,
     ) -> None:
         if environment is None:
@@ -160,6 +162,7 @@ class ModelNamespace(ManifestConstruct):
                 "unsaid",
                 zones,
                 cluster=Cluster(compute=compute),
+                cache=Cache(weights_bucket=fetches_from_buckets),
                 checks=Checks(smoke=checks),
                 namespace=namespace,
             )

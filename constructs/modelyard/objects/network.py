@@ -43,7 +43,7 @@ def server_policy(plan: ModelPlan, environment: Environment) -> dict[str, Any]:
     if plan.traced and environment.monitoring.otlp_endpoint:
         egress.append(_collector(environment.monitoring.otlp_endpoint))
     if plan.model.cache_strategy == "s3-stream":  # S3 has no fixed addresses
-        egress += [{"ports": [{"port": 443, "protocol": "TCP"}]}, _credentials()]
+        egress += [{"ports": [{"port": 443, "protocol": "TCP"}]}, credentials()]
     return {
         "podSelector": {"matchLabels": _all_pods(plan)},
         "policyTypes": ["Ingress", "Egress"],
@@ -138,11 +138,11 @@ def check_egress(environment: Environment, runner: Runner = OURS) -> list[dict[s
         name_resolution(environment),
         {"ports": [{"port": 443, "protocol": "TCP"}]},
         to_models(runner),
-        *([_credentials()] if environment.reports_checks else []),
+        *([credentials()] if environment.reports_checks else []),
     ]
 
 
-def _credentials() -> dict[str, Any]:
+def credentials() -> dict[str, Any]:
     """An egress rule to the EKS Pod Identity agent."""
     return {"to": [{"ipBlock": {"cidr": _POD_IDENTITY}}], "ports": [{"port": 80, "protocol": "TCP"}]}
 

@@ -61,7 +61,12 @@ def anywhere(models: Iterable[Model], region: str) -> Environment:
             "monitoring": {"otlpEndpoint": "http://otel.monitoring:4317"},
             "cache": {
                 "readBuckets": sorted(
-                    {model.model.repository.split("/")[0] for model in asked if model.model.scheme == "s3"}
+                    {
+                        uri.removeprefix("s3://").partition("/")[0]
+                        for model in asked
+                        for uri in (model.model.uri, *(adapter.uri for adapter in model.adapters))
+                        if uri.startswith("s3://")
+                    }
                 )
             },
         }

@@ -103,13 +103,17 @@ class Model(Document):
 
     @property
     def downloaded(self) -> tuple[Weights | DraftModel | Adapter, ...]:
-        """Base model, draft and adapters, in this order, that come from the Hub; `efs://` weights are already
-        in place and `s3://` weights are streamed."""
+        """Base model, draft and adapters, in this order, that a Job brings into the cache: from the Hub, and
+        adapters from a bucket. `efs://` parts are already in place, and `s3://` weights are streamed."""
         draft = self.speculative_decoding.model if self.speculative_decoding else None
         parts: list[Weights | DraftModel | Adapter] = [self.model, *self.adapters]
         if draft:
             parts.insert(1, draft)
-        return tuple(part for part in parts if part.uri.startswith("hf://"))
+        return tuple(
+            part
+            for part in parts
+            if part.uri.startswith("hf://") or (isinstance(part, Adapter) and part.uri.startswith("s3://"))
+        )
 
     @property
     def autoscaled(self) -> bool:

@@ -21,6 +21,7 @@ CacheStrategy = Literal["efs", "s3-stream", "nvme"]
 _S3_URI = r"s3://[a-z0-9][a-z0-9.-]{1,61}[a-z0-9](/[A-Za-z0-9_.=-]+)*"
 _EFS_URI = r"efs://[A-Za-z0-9_.-]+(/[A-Za-z0-9_.-]+)*"
 _HF_URI = r"hf://[A-Za-z0-9_.-]+/[A-Za-z0-9_.-]+"
+AnyUri = Annotated[str, Field(pattern=rf"^({_HF_URI}|{_EFS_URI}|{_S3_URI})$"), AfterValidator(check_uri)]
 HubUri = Annotated[str, Field(pattern=rf"^{_HF_URI}$"), AfterValidator(check_uri)]
 Revision = Annotated[str, Field(pattern=r"^[A-Za-z0-9_./-]{1,80}$"), AfterValidator(check_path)]
 _COMMIT = re.compile(r"^[0-9a-f]{40}$")
@@ -42,7 +43,7 @@ ConfigJson = Annotated[
 class Weights(Document):
     """Where the weights come from."""
 
-    uri: Annotated[str, Field(pattern=rf"^({_HF_URI}|{_EFS_URI}|{_S3_URI})$"), AfterValidator(check_uri)]
+    uri: AnyUri
     """`hf://ORG/REPO`; `efs://PATH` for weights that are already in the shared cache; `s3://BUCKET/PREFIX`
     for weights that are streamed from your bucket."""
     revision: Revision = "main"
@@ -96,8 +97,9 @@ class Adapter(Document):
 
     name: ObjectName
     """Name under which clients ask for the adapter."""
-    uri: HubUri
-    """Repository of the adapter."""
+    uri: AnyUri
+    """`hf://ORG/REPO`; `efs://PATH` in the shared cache; or `s3://BUCKET/PREFIX`, which is copied into the
+    cache once: a new version needs a new prefix."""
     revision: Revision = "main"
     """Branch, tag or 40-digit commit of the repository."""
     rank: Literal[1, 8, 16, 32, 64, 128, 256, 320, 512] = 16

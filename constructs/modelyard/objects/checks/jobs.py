@@ -23,7 +23,7 @@ from modelyard.objects.manifest import Manifest, manifest
 from modelyard.objects.network import ENDPOINT_CHECK
 from modelyard.objects.platform.priority import PRIORITY_CLASS
 from modelyard.objects.pods.digest import digest
-from modelyard.objects.pods.images import PYTHON
+from modelyard.objects.pods.images import BOTO3, PYTHON
 from modelyard.objects.pods.parts import Container, Pod, config_map, empty_dir, mount, variables
 from modelyard.objects.serving.pod import server_pod
 from modelyard.planning import OURS, ModelPlan
@@ -42,7 +42,6 @@ _NAMES: Final = {
 
 OPENAI: Final = "openai==3.51.0"
 LLMETER: Final = ("llmeter==0.2.0", "httpx==0.28.1")
-BOTO3: Final = "boto3==1.44.5"
 
 # Starts the program in the ConfigMap. No `${}` in it: Flux would substitute it.
 START_SCRIPT: Final = """\

@@ -8,7 +8,7 @@ from typing import Any
 from modelyard.names import CHECKS_ACCOUNT
 from modelyard.objects.labels import platform_labels
 from modelyard.objects.manifest import Manifest, manifest
-from modelyard.objects.network import ENDPOINT_CHECK, check_egress, name_resolution
+from modelyard.objects.network import ENDPOINT_CHECK, check_egress, credentials, name_resolution
 from modelyard.objects.platform.priority import model_priorities
 from modelyard.objects.pods.security import security_levels
 from modelyard.planning import OURS, Runner
@@ -33,7 +33,11 @@ def model_namespace(environment: Environment, runner: Runner = OURS) -> Iterator
             "podSelector": {"matchLabels": {"app.kubernetes.io/component": "weights-fetch"}},
             "policyTypes": ["Egress"],
             # The Hub and the package index have no fixed addresses.
-            "egress": [name_resolution(environment), {"ports": [{"port": 443, "protocol": "TCP"}]}],
+            "egress": [
+                name_resolution(environment),
+                {"ports": [{"port": 443, "protocol": "TCP"}]},
+                *([credentials()] if environment.readable_buckets else []),
+            ],
         },
     )
     if environment.checks.enabled:  # allow Jobs to call the models

@@ -37,9 +37,9 @@ from modelyard.objects.serving.settings import engine_port, serve_settings
 from modelyard.objects.serving.weights import (
     LOCAL_PATH,
     await_container,
+    cached_paths,
     copy_container,
     fetched_sources,
-    weights_path,
 )
 from modelyard.objects.traffic.router import routing_sidecar
 from modelyard.planning import ModelPlan
@@ -106,14 +106,10 @@ def server_pod(
 def _init_containers(plan: ModelPlan) -> list[dict[str, Any]]:
     image = server_image(plan)
     found = []
-    if plan.model.cache_strategy != "s3-stream" and (sources := fetched_sources(plan)):
+    if sources := fetched_sources(plan):
         found.append(await_container([source.target for source in sources], image))
     if plan.model.cache_strategy == "nvme":
-        own = plan.model.model
-        targets = dict.fromkeys(
-            [weights_path(own.uri, own.revision), *(s.target for s in fetched_sources(plan))]
-        )
-        found.append(copy_container(list(targets), image, plan.pod.memory_limit.quantity))
+        found.append(copy_container(cached_paths(plan), image, plan.pod.memory_limit.quantity))
     if plan.role == "decode":
         found.append(routing_sidecar(engine_port(plan)))
     return found
@@ -228,7 +224,7 @@ def server_resources(plan: ModelPlan) -> dict[str, Any]:
 
 def _mounts(plan: ModelPlan, cache: Mapping[str, str]) -> list[dict[str, Any]]:
     mounts = [mount("home", HOME), mount("shm", "/dev/shm"), mount("tmp", "/tmp")]
-    if plan.model.cache_strategy == "efs":
+    if plan.model.cache_strategy != "nvme" and cached_paths(plan):
         mounts.append(mount(CLAIM, MOUNT_PATH, read_only=True))
     if plan.model.cache_strategy == "nvme":
         mounts.append(mount("local", LOCAL_PATH, read_only=True))
@@ -252,7 +248,7 @@ def _volumes(plan: ModelPlan, settings: ServeSettings, *, shared: bool) -> list[
         empty_dir("shm", plan.pod.shm.quantity, medium="Memory"),
         empty_dir("tmp", "2Gi"),
     ]
-    if plan.model.cache_strategy != "s3-stream":
+    if cached_paths(plan):
         volumes.append(claim(CLAIM, read_only=True))
     if shared:
         volumes.append(claim("compile-cache", CLAIM))

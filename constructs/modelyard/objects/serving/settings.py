@@ -7,7 +7,7 @@ from typing import Any
 from modelyard.engines import Ranks, ServeSettings
 from modelyard.memory.loaded_model import images_per_prompt
 from modelyard.objects.pods.ports import ENGINE_PORT, PORT
-from modelyard.objects.serving.weights import LOCAL_PATH, weights_path
+from modelyard.objects.serving.weights import LOCAL_PATH, cache_path, weights_path
 from modelyard.planning import ModelPlan
 from modelyard.spec.weights import SpeculativeDecoding
 
@@ -42,7 +42,7 @@ def serve_settings(plan: ModelPlan, otlp_endpoint: str | None = None) -> ServeSe
         images_per_prompt=images_per_prompt(model, serving.arch),
         videos_per_prompt=model.features.videos_per_prompt or 0,
         adapters={
-            adapter.name: _on_disk(plan, weights_path(adapter.uri, adapter.revision))
+            adapter.name: _on_disk(plan, cache_path(adapter.uri, adapter.revision))
             for adapter in model.adapters
         },
         max_lora_rank=max((adapter.rank for adapter in model.adapters), default=16),

@@ -8,11 +8,12 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from importlib.resources import files
 
+from modelyard.names import WEIGHTS_READER
 from modelyard.objects.labels import platform_labels
 from modelyard.objects.manifest import Manifest, manifest
 from modelyard.objects.platform.model_cache import CLAIM, MOUNT_PATH
 from modelyard.objects.pods.digest import digest
-from modelyard.objects.pods.images import PYTHON
+from modelyard.objects.pods.images import BOTO3, PYTHON
 from modelyard.objects.pods.parts import Container, Pod, claim, empty_dir, mount, variables
 from modelyard.planning import ModelPlan
 from modelyard.spec import Environment
@@ -52,14 +53,22 @@ done
 LOCAL_PATH = "/local"
 
 
+_BUCKET_SCRIPT = (
+    files("modelyard.objects.serving").joinpath("fetch_from_bucket.py").read_text(encoding="utf-8")
+)
+
+
 def weights_path(uri: str, revision: str) -> str:
+    """Where a server reads the weights of `uri` at `revision`: a folder of the cache, or a bucket."""
+    return uri if uri.startswith("s3://") else cache_path(uri, revision)
+
+
+def cache_path(uri: str, revision: str) -> str:
     """Folder of `uri` at `revision` in the cache: one per revision."""
     scheme, rest = uri.split("://", 1)
-    if scheme == "s3":
-        return uri
-    if scheme == "efs":
-        return f"{MOUNT_PATH}/{rest}"
-    return f"{MOUNT_PATH}/hf/{rest}/{revision.replace('/', '-')}"
+    if scheme == "hf":
+        return f"{MOUNT_PATH}/hf/{rest}/{revision.replace('/', '-')}"
+    return f"{MOUNT_PATH}/{rest}" if scheme == "efs" else f"{MOUNT_PATH}/s3/{rest}"
 
 
 @dataclass(frozen=True)
@@ -72,7 +81,11 @@ class WeightsSource:
 
     @property
     def target(self) -> str:
-        return weights_path(self.uri, self.revision)
+        return cache_path(self.uri, self.revision)
+
+    @property
+    def in_bucket(self) -> bool:
+        return self.uri.startswith("s3://")
 
 
 def fetched_sources(plan: ModelPlan) -> list[WeightsSource]:
@@ -81,6 +94,14 @@ def fetched_sources(plan: ModelPlan) -> list[WeightsSource]:
         WeightsSource(part.uri, part.revision, gguf_files(part.file) if isinstance(part, Weights) else ())
         for part in plan.model.downloaded
     ]
+
+
+def cached_paths(plan: ModelPlan) -> list[str]:
+    """Folders of the shared cache that a server reads, each once: of everything that is not streamed."""
+    model = plan.model
+    draft = model.speculative_decoding.model if model.speculative_decoding else None
+    own = [part for part in (model.model, draft) if part is not None and not part.uri.startswith("s3://")]
+    return list(dict.fromkeys(cache_path(part.uri, part.revision) for part in (*own, *model.adapters)))
 
 
 _PART = re.compile(r"-00001-of-(\d{5})\.gguf$")
@@ -123,6 +144,10 @@ def copy_container(targets: list[str], image: str, memory: str) -> Manifest:
 
 def fetch_variables(source: WeightsSource) -> dict[str, str]:
     """Input of the fetch script, except the token."""
+    if source.in_bucket:
+        bucket, _, prefix = source.uri.removeprefix("s3://").partition("/")
+        told = {"BUCKET": bucket, "CLIENT": BOTO3, "HOME": "/tmp", "MARKER": MARKER, "PREFIX": prefix}
+        return told | {"TARGET": source.target}
     told = {
         "HOME": "/tmp",
         "HF_HUB_DISABLE_TELEMETRY": "1",
@@ -142,7 +167,7 @@ def fetch_jobs(plans: Iterable[ModelPlan], environment: Environment) -> Iterator
     wanted: dict[WeightsSource, str | None] = {}
     for plan in plans:
         for source in fetched_sources(plan):
-            wanted[source] = wanted.get(source) or plan.token_secret
+            wanted[source] = None if source.in_bucket else wanted.get(source) or plan.token_secret
     if wanted:
         yield manifest(
             api_version="v1",
@@ -177,14 +202,14 @@ def fetch_job(
     container = Container(
         name="fetch",
         image=PYTHON,
-        command=["python3", "-c", FETCH_SCRIPT],
+        command=["python3", "-c", _BUCKET_SCRIPT if source.in_bucket else FETCH_SCRIPT],
         env=[*told, *variables({}, secrets={"HF_TOKEN": token_secret} if token_secret else {})],
         requests={"cpu": "500m", "memory": "2Gi", "ephemeral-storage": "1Gi"},
         limits={"memory": "4Gi", "ephemeral-storage": "2Gi"},
         mounts=[mount(CLAIM, MOUNT_PATH), mount("tmp", "/tmp")],
     )
     pod = Pod(
-        account=FETCH,
+        account=WEIGHTS_READER if source.in_bucket else FETCH,
         containers=[container.manifest()],
         volumes=[claim(CLAIM), empty_dir("tmp", "2Gi")],
         fields={"restartPolicy": "Never"},

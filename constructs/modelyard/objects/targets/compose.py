@@ -44,6 +44,8 @@ def compose_obstacle(plan: ModelPlan) -> Finding | None:
         reason, field = "is a batch job over files in the cluster's cache", "batch"
     elif model.model.scheme != "hf":
         reason, field = f"takes its weights from {model.model.scheme}://, which is the cluster's", "model"
+    elif any(not adapter.uri.startswith("hf://") for adapter in model.adapters):
+        reason, field = "takes an adapter from the cluster's cache or a bucket", "adapters"
     if not reason:
         return None
     return Finding(

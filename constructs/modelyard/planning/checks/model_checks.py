@@ -32,18 +32,22 @@ def references(workload: Workload, environment: Environment) -> Iterator[Finding
 
 @each_workload
 def streamed_weights(workload: Workload, environment: Environment) -> Iterator[Finding]:
-    """Weights in a bucket that no identity of the environment can read."""
-    model = workload.model
-    bucket = model.model.uri.removeprefix("s3://").partition("/")[0]
-    if model.model.scheme == "s3" and bucket not in environment.readable_buckets:
-        readable = environment.readable_buckets
-        yield Finding(
-            "S3001",
-            f"environment {environment.name} lets model servers read {', '.join(readable) or 'no bucket'}, not {bucket}",
-            f"add {bucket} to cache.readBuckets, or put the weights into the bucket of cache.weightsBucket",
-            subject=model.name,
-            field=("model",),
-        )
+    """Weights and adapters in a bucket that no identity of the environment can read."""
+    model, readable = workload.model, environment.readable_buckets
+    uris: list[tuple[tuple[str | int, ...], str]] = [
+        (("model",), model.model.uri),
+        *((("adapters", position, "uri"), each.uri) for position, each in enumerate(model.adapters)),
+    ]
+    for field, uri in uris:
+        bucket = uri.removeprefix("s3://").partition("/")[0]
+        if uri.startswith("s3://") and bucket not in readable:
+            yield Finding(
+                "S3001",
+                f"environment {environment.name} lets model servers read {', '.join(readable) or 'no bucket'}, not {bucket}",
+                f"add {bucket} to cache.readBuckets, or put the weights into the bucket of cache.weightsBucket",
+                subject=model.name,
+                field=field,
+            )
 
 
 @each_workload
