@@ -10,6 +10,7 @@ from typing import Annotated
 import typer
 
 from modelyard.charts import project_hook
+from modelyard.cli.hub import HubOption, with_hub
 from modelyard.cli.printing import console, count, finding_json, print_findings, print_json
 from modelyard.cli.workspace import EnvironmentsOption, ModelsOption, Output, OutputOption
 from modelyard.findings import Finding, Severity, worst
@@ -53,11 +54,13 @@ def validate(
             file_okay=False,
         ),
     ] = None,
+    hub: HubOption = False,
     output: OutputOption = Output.table,
 ) -> int:
     names = [env] if env else sorted(environment_files(environments))
     # Read once for all environments.
-    read = _read(files, models) if files else load_catalogue(models)
+    catalogue, problems = _read(files, models) if files else load_catalogue(models)
+    read = with_hub(catalogue) if hub else catalogue, problems
     projects = [_workspace(*read, files, environments, name) for name in names or ["local"]]
     checked = {name for project in projects for name in project.catalogue.models}
     judged = [_judged(project, crds) for project in projects]

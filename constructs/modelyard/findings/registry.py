@@ -131,6 +131,14 @@ _CHECKS = (
         "Leave headroom, and compare the first start-up's log with `modelyard explain MODEL` before production.",
     ),
     _warning(
+        "MODEL005",
+        "A model file states another revision than the record of its checkpoint",
+        "Memory is computed from the record, and the engine loads what the file states. Between two revisions the config.json "
+        "and the weights may differ.",
+        "Leave `model.revision` out, so that the recorded commit is served, or record the other revision with `modelyard model "
+        "add URI --revision REVISION`.",
+    ),
+    _warning(
         "MODEL003",
         "The repository publishes another number of parameters",
         "Weights are computed from config.json. If the checkpoint has over 1 % more or fewer parameters, then the formula of "

@@ -1,0 +1,299 @@
+"""`modelyard model`: what is known of the models' checkpoints, kept beside the model files."""
+
+from __future__ import annotations
+
+import os
+import re
+from dataclasses import dataclass
+from datetime import date
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+from pydantic import ValidationError
+
+from modelyard.checkpoints import Architecture
+from modelyard.checkpoints.stored import weight_counts
+from modelyard.cli.commands import show_help
+from modelyard.cli.connections import ProfileOption, opened
+from modelyard.cli.hub import repository_of
+from modelyard.cli.printing import console, finding_json, print_findings, print_json
+from modelyard.cli.record_changes import changes
+from modelyard.cli.workspace import CommandError, ModelsOption, Output, OutputOption
+from modelyard.findings import Finding
+from modelyard.live.checkpoints.bucket import BucketFolder
+from modelyard.live.checkpoints.folder import Folder
+from modelyard.live.checkpoints.reading import Asked, described, engines_that_serve, read_checkpoint
+from modelyard.live.checkpoints.source import Facts, Source
+from modelyard.memory.loaded_model import gguf_type
+from modelyard.memory.published import parameter_findings
+from modelyard.memory.weights import parameters
+from modelyard.project import MODELS
+from modelyard.reading import CHECKPOINT
+from modelyard.spec import Model
+from modelyard.spec.checkpoint import CheckpointRecord
+from modelyard.spec.checkpoint_files import read_record, record_path, record_text
+from modelyard.spec.folders import SUFFIXES
+from modelyard.spec.weights import Weights
+from modelyard.writing import write_file
+
+_HELP = """Record what is known of a model's checkpoint, so that everything afterwards is offline and reviewed.
+
+\b
+  modelyard model add hf://Qwen/Qwen3-8B
+  modelyard model add hf://Qwen/Qwen3-8B --accelerator l40s       and write models/qwen3-8b.yaml
+"""
+_ADD_HELP = """Read a checkpoint's config.json, the type and shape of each tensor, licence and gating, pinned to a commit, and
+write them to checkpoints/ORG--NAME.json beside the model files. No weights are downloaded.
+
+\b
+  modelyard model add hf://Qwen/Qwen3-8B
+  modelyard model add hf://Qwen/Qwen3-8B --revision v1.1 --accelerator l40s
+  modelyard model add hf://unsloth/Qwen3-8B-GGUF --file Qwen3-8B-Q4_K_M.gguf
+  modelyard model add s3://acme-weights/chat-7b --region us-east-2
+  modelyard model add ./chat-7b --uri efs://chat-7b
+
+Commit the record. A model file that states no revision serves the recorded commit. Adding a model again refreshes its record and
+says what changed. HF_ENDPOINT, HF_TOKEN and HF_HUB_OFFLINE apply. A model file is written with --name or --accelerator, never
+over one that is there.
+"""
+_REGION = "us-east-1"
+_COMMIT = re.compile(r"^[0-9a-f]{40}$")
+
+
+@dataclass(frozen=True)
+class _Added:
+    """A record with what was done with it."""
+
+    record: CheckpointRecord
+    arch: Architecture
+    path: Path
+    changes: list[str] | None
+    """None: the record is new."""
+    model_file: Path | None
+    model_file_kept: bool
+
+
+def register(app: typer.Typer) -> None:
+    group = typer.Typer(help=_HELP, callback=show_help, invoke_without_command=True, rich_markup_mode=None)
+    group.command("add", help=_ADD_HELP)(add)
+    app.add_typer(group, name="model")
+
+
+def add(
+    source: Annotated[
+        str, typer.Argument(metavar="SOURCE", help="hf://ORG/NAME, s3://BUCKET/PREFIX, or a folder.")
+    ],
+    uri: Annotated[
+        str | None, typer.Option(metavar="URI", help="Where model files find what lies in the folder.")
+    ] = None,
+    revision: Annotated[
+        str | None, typer.Option(metavar="REVISION", help="Branch, tag or commit on the Hub; default: main.")
+    ] = None,
+    file: Annotated[
+        list[str] | None, typer.Option(metavar="NAME", help="GGUF file; repeat it for several.")
+    ] = None,
+    architecture: Annotated[
+        str | None, typer.Option(metavar="ID", help="Known model with the same layout, for want of a config.")
+    ] = None,
+    name: Annotated[
+        str | None,
+        typer.Option(metavar="NAME", help="Write models/NAME.yaml; default: the repository's name."),
+    ] = None,
+    accelerator: Annotated[
+        str | None,
+        typer.Option(metavar="NAME", help="Accelerator of the model file, such as l40s:4 or auto."),
+    ] = None,
+    models: ModelsOption = MODELS,
+    region: Annotated[
+        str | None, typer.Option(metavar="REGION", help="Region of the bucket; default: AWS_REGION.")
+    ] = None,
+    profile: ProfileOption = None,
+    output: OutputOption = Output.table,
+) -> int:
+    found, named = _opened(source, uri, revision, region, profile)
+    path = record_path(models, named)
+    before = read_record(path)[0] if path.exists() else None  # a broken one is written anew
+    kept = before if before is not None and before.uri == named else None
+    files = tuple(dict.fromkeys((*(file or ()), *(kept.files if kept and not file else ()))))
+    written = _model_file(models, named, name, accelerator, files) if name or accelerator else None
+    record = read_checkpoint(found, Asked(named, files, architecture), date.today())
+    arch = described(record, named.partition("://")[2])
+    if kept is not None and kept.revision == record.revision:  # files of the same commit stay true
+        record = record.model_copy(update={"files": {**kept.files, **record.files}})
+    differs = None if kept is None else changes(kept, record)
+    if kept is not None and not differs:
+        record = kept
+    text = record_text(record)
+    if len(text.encode()) > CHECKPOINT.most_bytes:
+        raise CommandError(f"nothing was written: the record of {named} would have {len(text) >> 20} MiB")
+    if differs != []:
+        write_file(path, text)
+    there = None if written is None else _existing(written[0])
+    if written is not None and there is None:
+        write_file(written[0], _with_task(written[1], record, arch))
+    added = _Added(record, arch, path, differs, there or (written[0] if written else None), there is not None)
+    _show(added, models, parameter_findings(arch, weight_counts(record.tensor_list)), output)
+    return 0
+
+
+def _opened(
+    source: str, uri: str | None, revision: str | None, region: str | None, profile: str | None
+) -> tuple[Source, str]:
+    """The place to read from, and the URI under which model files name it."""
+    scheme = source.partition("://")[0] if "://" in source else ""
+    if revision is not None and scheme != "hf" and not (uri or "").startswith("hf://"):
+        raise typer.BadParameter("--revision goes with hf://")
+    if scheme in ("hf", "s3"):
+        if uri is not None:
+            raise typer.BadParameter("--uri goes with a folder")
+        _checked(source, revision)
+        if scheme == "hf":
+            return repository_of(source, revision or "main", needed_by="modelyard model add"), source
+        where = region or os.environ.get("AWS_REGION") or os.environ.get("AWS_DEFAULT_REGION") or _REGION
+        return BucketFolder(source, opened(where, profile, "model add").ask), source
+    if scheme:
+        raise typer.BadParameter(
+            f"{scheme}:// cannot be read from here: give the folder, and --uri {source}"
+            if scheme == "efs"
+            else f"'{source}' is none of hf://ORG/NAME, s3://BUCKET/PREFIX and a folder"
+        )
+    if not Path(source).is_dir():
+        near = f"; hf://{source} is the one on the Hub" if re.fullmatch(r"[\w.-]+/[\w.-]+", source) else ""
+        raise typer.BadParameter(f"there is no folder '{source}'{near}")
+    if uri is None:
+        raise typer.BadParameter(
+            f"a folder needs --uri: where model files find {source}, such as efs://{Path(source).name}"
+        )
+    _checked(uri, revision)
+    folder = Folder(Path(source))
+    if revision is not None:
+        if not _COMMIT.match(revision):
+            raise typer.BadParameter("--revision of a folder is the 40-digit commit that it holds")
+        folder.facts = Facts(revision=revision)
+    return folder, uri
+
+
+def _checked(uri: str, revision: str | None) -> None:
+    """Refuse what a model file could not name."""
+    try:
+        Weights.model_validate({"uri": uri, **({"revision": revision} if revision else {})})
+    except ValidationError as error:
+        raise typer.BadParameter(f"{uri}: {_reason(error)}") from None
+
+
+def _reason(error: ValidationError) -> str:
+    first = error.errors(include_url=False)[0]
+    at = ".".join(str(part) for part in first["loc"])
+    return f"{at}: {str(first['msg']).removeprefix('Value error, ')}"
+
+
+def _model_file(
+    models: Path, uri: str, name: str | None, accelerator: str | None, files: tuple[str, ...]
+) -> tuple[Path, dict[str, Any]]:
+    """Path and content of a three-line model file, which is valid.
+
+    Raises:
+        typer.BadParameter: the name or the accelerator is not.
+    """
+    called = name or _name(uri)
+    weights: Any = {"uri": uri, "file": files[0]} if files else uri
+    lines = {"model": weights, "accelerator": accelerator or "auto", "replicas": 2}
+    try:
+        Model.model_validate({"name": called, **lines})
+    except ValidationError as error:
+        raise typer.BadParameter(_reason(error)) from None
+    return models / f"{called}.yaml", lines
+
+
+def _name(uri: str) -> str:
+    """The last part of the URI as the name of a model file."""
+    words = re.sub(r"[^a-z0-9]+", "-", uri.rpartition("/")[2].lower()).strip("-")
+    return re.sub(r"^[^a-z]+", "", words)[:40].rstrip("-") or "model"
+
+
+def _existing(path: Path) -> Path | None:
+    return next((file for suffix in SUFFIXES if (file := path.with_suffix(suffix)).exists()), None)
+
+
+def _with_task(lines: dict[str, Any], record: CheckpointRecord, arch: Architecture) -> str:
+    weights = lines["model"]
+    shown = weights if isinstance(weights, str) else f'{{uri: "{weights["uri"]}", file: {weights["file"]}}}'
+    task = ""
+    if arch.encoder:
+        task = f"task: {'rerank' if arch.architecture.endswith('ForSequenceClassification') else 'embed'}\n"
+    return f"model: {shown}\n{task}accelerator: {lines['accelerator']}\nreplicas: {lines['replicas']}\n"
+
+
+def _show(added: _Added, models: Path, findings: list[Finding], output: Output) -> None:
+    facts = _facts(added)
+    following = _next(added, models)
+    if output is Output.json:
+        print_json(
+            "Checkpoint",
+            **facts,
+            record=str(added.path),
+            recordIs="new" if added.changes is None else "changed" if added.changes else "unchanged",
+            changes=added.changes or [],
+            modelFile=str(added.model_file) if added.model_file else None,
+            next=following,
+            findings=[finding_json(finding) for finding in findings],
+        )
+        return
+    out = console()
+    for label, text in _lines(facts):
+        out.print(f"{label:<16} {text}", soft_wrap=True, markup=False)
+    if added.changes is None:
+        out.print(f"wrote {added.path}", soft_wrap=True, markup=False)
+    elif added.changes:
+        out.print(f"wrote {added.path}; what changed:", soft_wrap=True, markup=False)
+        for line in added.changes:
+            out.print(f"  {line}", soft_wrap=True, markup=False)
+    else:
+        out.print(f"{added.path} is up to date", soft_wrap=True, markup=False)
+    if added.model_file is not None:
+        did = "left alone, it was there:" if added.model_file_kept else "wrote"
+        out.print(f"{did} {added.model_file}", soft_wrap=True, markup=False)
+    print_findings(findings)
+    out.print(f"next: {following}", soft_wrap=True, markup=False)
+
+
+def _facts(added: _Added) -> dict[str, Any]:
+    record = added.record
+    return {
+        "uri": record.uri,
+        "revision": record.revision,
+        "parameters": parameters(added.arch),
+        "weightsBytes": record.total_bytes if record.tensors else None,
+        "files": {name: sum(each.bytes for each in file.tensor_list) for name, file in record.files.items()},
+        "license": record.license,
+        "gated": record.gated,
+        "architecture": added.arch.architecture,
+        "maxPosition": added.arch.max_position,
+        "engines": list(engines_that_serve(record)),
+    }
+
+
+def _lines(facts: dict[str, Any]) -> list[tuple[str, str]]:
+    """The facts for people."""
+    at = f" at {facts['revision'][:12]}" if facts["revision"] else ""
+    sizes = [("weights", facts["weightsBytes"])] if facts["weightsBytes"] else []
+    sizes += [(f"- {gguf_type(name)}", size) for name, size in facts["files"].items()]
+    gated = "needs an accepted licence and a token (secret hf-token)" if facts["gated"] else "no"
+    return [
+        ("checkpoint", f"{facts['uri']}{at}"),
+        ("architecture", f"{facts['architecture']}, {facts['parameters'] / 1e9:.2f} billion parameters"),
+        *((label, f"{size / (1 << 30):.2f} GiB, {size:,} bytes") for label, size in sizes),
+        *([] if sizes else [("weights", "no safetensors or GGUF files: computed from the config")]),
+        ("licence", facts["license"] or "none stated"),
+        ("gated", gated),
+        ("longest length", f"{facts['maxPosition']:,} tokens"),
+        ("served by", ", ".join(facts["engines"]) or "no engine's newest release by this class"),
+    ]
+
+
+def _next(added: _Added, models: Path) -> str:
+    there = "" if models == MODELS else f" --models {models}"
+    if added.model_file is not None:
+        return f"modelyard explain {added.model_file.stem}{there} --env ENV"
+    return f"modelyard size {added.record.uri}{there}"
