@@ -13,6 +13,7 @@ from modelyard.checkpoints.tensors import WrongTensors
 from modelyard.reading import NotJson, parse_json
 
 _PREFIX = 8
+_MOST_VALUES = 1_000_000  # nine a tensor: a whole mixture of experts in one file
 _AHEAD = 128 << 10  # holds most headers, so that one request is enough
 MOST_BYTES = 32 << 20
 """Maximum length of a header; the libraries that read it refuse 100 MB, and a shard's has up to 2 MiB."""
@@ -46,7 +47,7 @@ def header_tensors(text: bytes) -> dict[str, tuple[str, tuple[int, ...]]]:
         WrongTensors: it is no such JSON.
     """
     try:
-        header = parse_json(text)
+        header = parse_json(text, most=_MOST_VALUES)
     except NotJson as problem:
         raise WrongTensors(f"the header is not JSON: {problem}") from None
     if not isinstance(header, dict):

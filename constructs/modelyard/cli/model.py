@@ -21,6 +21,7 @@ from modelyard.cli.printing import console, finding_json, print_findings, print_
 from modelyard.cli.record_changes import changes
 from modelyard.cli.workspace import CommandError, ModelsOption, Output, OutputOption
 from modelyard.findings import Finding
+from modelyard.hardware import accelerators
 from modelyard.live.checkpoints.bucket import BucketFolder
 from modelyard.live.checkpoints.folder import Folder
 from modelyard.live.checkpoints.reading import Asked, described, engines_that_serve, read_checkpoint
@@ -29,7 +30,7 @@ from modelyard.memory.loaded_model import gguf_type
 from modelyard.memory.published import parameter_findings
 from modelyard.memory.weights import parameters
 from modelyard.project import MODELS
-from modelyard.reading import CHECKPOINT
+from modelyard.reading import CHECKPOINT, suggestion
 from modelyard.spec import Model
 from modelyard.spec.checkpoint import CheckpointRecord
 from modelyard.spec.checkpoint_files import read_record, record_path, record_text
@@ -116,7 +117,7 @@ def add(
     before = read_record(path)[0] if path.exists() else None  # a broken one is written anew
     kept = before if before is not None and before.uri == named else None
     files = tuple(dict.fromkeys((*(file or ()), *(kept.files if kept and not file else ()))))
-    written = _model_file(models, named, name, accelerator, files) if name or accelerator else None
+    written = _model_file(models, named, name, accelerator) if name or accelerator else None
     record = read_checkpoint(found, Asked(named, files, architecture), date.today())
     arch = described(record, named.partition("://")[2])
     if kept is not None and kept.revision == record.revision:  # files of the same commit stay true
@@ -131,7 +132,8 @@ def add(
         write_file(path, text)
     there = None if written is None else _existing(written[0])
     if written is not None and there is None:
-        write_file(written[0], _with_task(written[1], record, arch))
+        chosen = file or list(record.files) if record.tensors is None or file else []
+        write_file(written[0], _model_text(written[1], arch, chosen[0] if chosen else None))
     added = _Added(record, arch, path, differs, there or (written[0] if written else None), there is not None)
     _show(added, models, parameter_findings(arch, weight_counts(record.tensor_list)), output)
     return 0
@@ -189,7 +191,7 @@ def _reason(error: ValidationError) -> str:
 
 
 def _model_file(
-    models: Path, uri: str, name: str | None, accelerator: str | None, files: tuple[str, ...]
+    models: Path, uri: str, name: str | None, accelerator: str | None
 ) -> tuple[Path, dict[str, Any]]:
     """Path and content of a three-line model file, which is valid.
 
@@ -197,8 +199,12 @@ def _model_file(
         typer.BadParameter: the name or the accelerator is not.
     """
     called = name or _name(uri)
-    weights: Any = {"uri": uri, "file": files[0]} if files else uri
-    lines = {"model": weights, "accelerator": accelerator or "auto", "replicas": 2}
+    kind = (accelerator or "auto").partition(":")[0]
+    if kind not in (known := ("auto", "none", *accelerators())):
+        raise typer.BadParameter(
+            f"accelerator '{kind}': {suggestion(kind, known)}it is one of {', '.join(known)}"
+        )
+    lines = {"model": uri, "accelerator": accelerator or "auto", "replicas": 2}
     try:
         Model.model_validate({"name": called, **lines})
     except ValidationError as error:
@@ -216,13 +222,13 @@ def _existing(path: Path) -> Path | None:
     return next((file for suffix in SUFFIXES if (file := path.with_suffix(suffix)).exists()), None)
 
 
-def _with_task(lines: dict[str, Any], record: CheckpointRecord, arch: Architecture) -> str:
-    weights = lines["model"]
-    shown = weights if isinstance(weights, str) else f'{{uri: "{weights["uri"]}", file: {weights["file"]}}}'
+def _model_text(lines: dict[str, Any], arch: Architecture, file: str | None) -> str:
+    """The text of a model file; `file`: the GGUF file to serve."""
+    weights = lines["model"] if file is None else f'{{uri: "{lines["model"]}", file: {file}}}'
     task = ""
     if arch.encoder:
         task = f"task: {'rerank' if arch.architecture.endswith('ForSequenceClassification') else 'embed'}\n"
-    return f"model: {shown}\n{task}accelerator: {lines['accelerator']}\nreplicas: {lines['replicas']}\n"
+    return f"model: {weights}\n{task}accelerator: {lines['accelerator']}\nreplicas: {lines['replicas']}\n"
 
 
 def _show(added: _Added, models: Path, findings: list[Finding], output: Output) -> None:

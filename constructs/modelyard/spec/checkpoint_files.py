@@ -18,7 +18,7 @@ from modelyard.spec.explanation import explained
 from modelyard.spec.folders import RECORDS
 from modelyard.spec.model import Model
 from modelyard.spec.refused_secrets import bare_config
-from modelyard.spec.weights import Recorded
+from modelyard.spec.weights import Recorded, Weights
 from modelyard.spec.yaml_reader import FieldPath
 from modelyard.spec.yaml_source import YamlSource
 
@@ -85,6 +85,12 @@ def with_records(model: Model, source: YamlSource, folders: Sequence[Path]) -> t
         stated = str(getattr(part, "revision", ""))
         if "revision" in part.model_fields_set and record.revision and not record.agrees_with(stated):
             findings.append(_other_revision(model, source, record, stated, (*at, "revision")))
+        if isinstance(part, Weights) and part.file is None and record.tensors is None and record.files:
+            known = ", ".join(list(record.files)[:3])
+            what = f"model.file: {uri} has GGUF files, and the file names none of them"
+            findings.append(
+                Finding("SPEC003", what, f"name one, such as {known}", source.locate(("model",)), model.name)
+            )
         return part.recorded(record)
 
     changed: dict[str, Any] = {"model": recorded(model.model, ("model",))}

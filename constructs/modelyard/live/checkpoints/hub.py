@@ -165,9 +165,9 @@ def _refusal(repository: str, ref: str, problem: Exception) -> NotRead:
         return NotRead(f"the Hub answers no more questions about {repository} for now: wait, or set HF_TOKEN")
     if isinstance(problem, errors.HFValidationError | ValueError):
         return NotRead(f"{short(repository)} cannot be had: {short(_first_line(problem), _LONGEST)}")
+    reason = short(_first_line(problem), _LONGEST)
     return Unreached(
-        "the Hub cannot be reached (or HF_HUB_OFFLINE is set): "
-        f"{repository} needs a connection, or HF_ENDPOINT of a mirror"
+        f"the Hub cannot be reached (or HF_HUB_OFFLINE is set), which {repository} needs: {reason}"
     )
 
 

@@ -86,7 +86,7 @@ def checkpoint_files(config: object, tensors: Tensors, shards: int = 1) -> dict[
     if shards == 1:
         return {**files, "model.safetensors": safetensors_file(tensors)}
     names = sorted(tensors)
-    weight_map = {}
+    weight_map: dict[str, str] = {}
     for number in range(shards):
         file = f"model-{number + 1:05d}-of-{shards:05d}.safetensors"
         own = {name: tensors[name] for name in names[number::shards]}
