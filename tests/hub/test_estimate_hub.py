@@ -1,4 +1,4 @@
-"""`estimate --hub` with the real huggingface_hub, against a local hub."""
+"""`estimate --hub` with the real huggingface_hub in a process of its own: its variables apply."""
 
 from __future__ import annotations
 
@@ -6,56 +6,40 @@ import json
 import os
 import subprocess
 import sys
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 from modelyard.checkpoints import architectures
-from modelyard.memory.weights import parameters
-from tests.contract.local_hub import LocalHub, serving
+from tests.hub.fake_hub import FakeHub, hub, text_file
+from tests.hub.repositories import SMALL, small, small_files
 
-KNOWN = "Qwen/Qwen3-0.6B"
-COMMIT = "b" * 40
-
-
-class Hub(LocalHub):
-    """The few answers that a look at a model needs. `acme/same` publishes the parameters that its config
-    describes, `acme/other` twice as many, `acme/silent` says nothing of them, `acme/gated` asks for a
-    licence."""
-
-    def answer(self, path: str) -> tuple[int, bytes, Mapping[str, str]]:
-        name = next((n for n in ("same", "other", "silent", "gated", "bare") if f"acme/{n}" in path), "")
-        if name == "gated":
-            return 403, b"", {"X-Error-Code": "GatedRepo"}
-        if not name:
-            return 404, b"", {"X-Error-Code": "RepoNotFound"}
-        if path.startswith("/api/models/"):
-            stored = round(parameters(architectures()[model()]) * (2 if name == "other" else 1))
-            counts = {"parameters": {"BF16": stored}, "total": stored}
-            body = {"id": f"acme/{name}", "sha": COMMIT} | (
-                {} if name == "silent" else {"safetensors": counts}
-            )
-            return 200, json.dumps(body).encode(), {}
-        if path.endswith("/config.json") and name != "bare":
-            headers = {"X-Repo-Commit": COMMIT, "ETag": f'"{"e" * 40}"'}
-            return 200, json.dumps(architectures().config(model())).encode(), headers
-        return 404, b"", {"X-Error-Code": "EntryNotFound", "X-Repo-Commit": COMMIT}
-
-
-def model() -> str:
-    """A small model of the table, whose config the hub has under other names."""
-    return KNOWN if KNOWN in architectures() else "Qwen/Qwen3-8B"
+NOWHERE = "http://127.0.0.1:9"
 
 
 @pytest.fixture(scope="module")
-def hub() -> Iterator[str]:
-    with serving(Hub) as address:
-        yield address
+def answering() -> Iterator[str]:
+    """The address of a Hub. `acme/same` has the tensors that its config describes, `acme/other` more, and
+    `acme/silent` none."""
+    with hub() as fake:
+        fill(fake)
+        yield fake.address
 
 
-def ask(hub: str, repository: str, home: Path, **environment: str) -> subprocess.CompletedProcess[str]:
+def fill(fake: FakeHub) -> None:
+    config = text_file(architectures().config(SMALL))
+    fake.repositories |= {
+        "acme/same": small(),
+        "acme/other": small(files=small_files(intermediate_size=1536)),
+        "acme/silent": small(files={"config.json": config}),
+        "acme/gated": small(gated=True),
+        "acme/bare": small(files={"README.md": text_file(b"")}),
+    }
+
+
+def ask(address: str, repository: str, home: Path, **environment: str) -> subprocess.CompletedProcess[str]:
     command = [
         "estimate",
         "--accelerator",
@@ -69,7 +53,7 @@ def ask(hub: str, repository: str, home: Path, **environment: str) -> subprocess
     ]
     return subprocess.run(
         [sys.executable, "-c", "from modelyard.cli.main import main; main()", *command, repository],
-        env={"PATH": os.environ["PATH"], "HF_ENDPOINT": hub, "HF_HOME": str(home), **environment},
+        env={"PATH": os.environ["PATH"], "HF_ENDPOINT": address, "HF_HOME": str(home), **environment},
         capture_output=True,
         text=True,
         check=False,
@@ -82,23 +66,23 @@ def answer(result: subprocess.CompletedProcess[str]) -> dict[str, Any]:
     return found
 
 
-def test_a_model_that_the_table_lacks_is_read_from_the_hub(hub: str, tmp_path: Path) -> None:
-    found = answer(ask(hub, "acme/same", tmp_path))
-    of_the_table = answer(ask("http://127.0.0.1:9", model(), tmp_path))
+def test_a_model_that_the_table_lacks_is_read_from_the_hub(answering: str, tmp_path: Path) -> None:
+    found = answer(ask(answering, "acme/same", tmp_path))
+    of_the_table = answer(ask(NOWHERE, SMALL, tmp_path))
 
     assert found["findings"] == []
     assert found == of_the_table
 
 
-def test_another_number_of_parameters_is_a_warning(hub: str, tmp_path: Path) -> None:
-    found = answer(ask(hub, "acme/other", tmp_path))
+def test_another_number_of_parameters_is_a_warning(answering: str, tmp_path: Path) -> None:
+    found = answer(ask(answering, "acme/other", tmp_path))
 
     assert [finding["code"] for finding in found["findings"]] == ["MODEL003"]
     assert found["fits"] is True
 
 
-def test_without_a_count_nothing_is_compared(hub: str, tmp_path: Path) -> None:
-    assert answer(ask(hub, "acme/silent", tmp_path))["findings"] == []
+def test_without_a_count_nothing_is_compared(answering: str, tmp_path: Path) -> None:
+    assert answer(ask(answering, "acme/silent", tmp_path))["findings"] == []
 
 
 @pytest.mark.parametrize(
@@ -111,9 +95,9 @@ def test_without_a_count_nothing_is_compared(hub: str, tmp_path: Path) -> None:
     ],
 )
 def test_what_the_hub_refuses_ends_with_the_way_out(
-    hub: str, tmp_path: Path, repository: str, words: str
+    answering: str, tmp_path: Path, repository: str, words: str
 ) -> None:
-    result = ask(hub, repository, tmp_path)
+    result = ask(answering, repository, tmp_path)
 
     assert (result.returncode, result.stdout) == (1, "")
     assert words in result.stderr
@@ -123,7 +107,7 @@ def test_what_the_hub_refuses_ends_with_the_way_out(
 
 @pytest.mark.parametrize("offline", [True, False], ids=["offline by choice", "no connection"])
 def test_without_the_hub_the_way_out_is_a_config_of_ones_own(tmp_path: Path, offline: bool) -> None:
-    result = ask("http://127.0.0.1:9", "acme/same", tmp_path, **({"HF_HUB_OFFLINE": "1"} if offline else {}))
+    result = ask(NOWHERE, "acme/same", tmp_path, **({"HF_HUB_OFFLINE": "1"} if offline else {}))
 
     assert result.returncode == 1
     assert "cannot be reached" in result.stderr
@@ -131,7 +115,7 @@ def test_without_the_hub_the_way_out_is_a_config_of_ones_own(tmp_path: Path, off
     assert "Traceback" not in result.stderr
 
 
-def test_what_was_read_once_is_known_offline(hub: str, tmp_path: Path) -> None:
-    ask(hub, "acme/same", tmp_path)
+def test_what_was_read_once_is_known_offline(answering: str, tmp_path: Path) -> None:
+    ask(answering, "acme/same", tmp_path)
 
-    assert answer(ask("http://127.0.0.1:9", "acme/same", tmp_path, HF_HUB_OFFLINE="1"))["fits"] is True
+    assert answer(ask(NOWHERE, "acme/same", tmp_path, HF_HUB_OFFLINE="1"))["fits"] is True

@@ -143,7 +143,7 @@ def test_a_revision_is_pinned_and_serves_models_that_state_none_or_its_name(
         ("", LATER, []),
         (", revision: v1", LATER, []),
         (f", revision: {LATER}", LATER, []),
-        (", revision: main", "main", ["MODEL005"]),
+        (", revision: main", "main", ["MODEL006"]),
     ):
         path.write_text(
             f"model: {{uri: 'hf://acme/small'{stated}}}\naccelerator: l40s\nreplicas: 2\n", encoding="utf-8"

@@ -24,7 +24,13 @@ from modelyard.findings import Finding
 from modelyard.hardware import accelerators
 from modelyard.live.checkpoints.bucket import BucketFolder
 from modelyard.live.checkpoints.folder import Folder
-from modelyard.live.checkpoints.reading import Asked, described, engines_that_serve, read_checkpoint
+from modelyard.live.checkpoints.reading import (
+    Asked,
+    NoConfigFile,
+    described,
+    engines_that_serve,
+    read_checkpoint,
+)
 from modelyard.live.checkpoints.source import Facts, Source
 from modelyard.memory.loaded_model import gguf_type
 from modelyard.memory.published import parameter_findings
@@ -118,7 +124,11 @@ def add(
     kept = before if before is not None and before.uri == named else None
     files = tuple(dict.fromkeys((*(file or ()), *(kept.files if kept and not file else ()))))
     written = _model_file(models, named, name, accelerator) if name or accelerator else None
-    record = read_checkpoint(found, Asked(named, files, architecture), date.today())
+    try:
+        record = read_checkpoint(found, Asked(named, files, architecture), date.today())
+    except NoConfigFile as why:
+        known = "name a known model with the same layout: --architecture ID (`modelyard catalog models`)"
+        raise CommandError(f"{why}; {known}") from None
     arch = described(record, named.partition("://")[2])
     if kept is not None and kept.revision == record.revision:  # files of the same commit stay true
         record = record.model_copy(update={"files": {**kept.files, **record.files}})

@@ -131,7 +131,7 @@ _CHECKS = (
         "Leave headroom, and compare the first start-up's log with `modelyard explain MODEL` before production.",
     ),
     _warning(
-        "MODEL005",
+        "MODEL006",
         "A model file states another revision than the record of its checkpoint",
         "Memory is computed from the record, and the engine loads what the file states. Between two revisions the config.json "
         "and the weights may differ.",

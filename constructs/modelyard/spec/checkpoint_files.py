@@ -111,7 +111,7 @@ def _other_revision(
 ) -> Finding:
     commit = str(record.revision)
     return Finding(
-        "MODEL005",
+        "MODEL006",
         f"the file states revision {short(stated)}, the record of {record.uri} is of {commit[:12]}",
         f"leave the revision out to serve {commit[:12]}, or record the other one: modelyard model add {record.uri} "
         f"--revision {short(stated)}",

@@ -59,6 +59,8 @@ class HubRepository:
         from huggingface_hub.utils._headers import build_hf_headers
         from huggingface_hub.utils._http import get_session, hf_raise_for_status
 
+        if file == "config.json":
+            return self._config[start : start + length]
         url = hf_hub_url(self.name, file, revision=str(self._info.sha), endpoint=_endpoint())
         headers = build_hf_headers() | {
             "Range": f"bytes={start}-{start + length - 1}",
@@ -77,25 +79,6 @@ class HubRepository:
                 raise NotRead(f"{file} of {self.name} cannot be read in parts: the server ignores ranges")
             return _up_to(length, response.iter_bytes())
 
-    def config(self) -> bytes:
-        """The config.json, kept in huggingface_hub's cache."""
-        import huggingface_hub
-
-        size = self.files.get("config.json")
-        if size is None:
-            raise NotRead(f"{self.name} has no config.json")
-        if size > CONFIG.most_bytes:
-            raise NotRead(
-                f"the config.json of {self.name} has {size:,} bytes; {CONFIG.most_bytes:,} are the most"
-            )
-        with self._answered():
-            path = Path(
-                huggingface_hub.hf_hub_download(
-                    self.name, "config.json", revision=self._ref, endpoint=_endpoint()
-                )
-            )
-        return path.read_bytes()
-
     def cached_config(self) -> bytes | None:
         """The config.json in huggingface_hub's cache, without a connection."""
         import huggingface_hub
@@ -107,6 +90,21 @@ class HubRepository:
         except Exception:  # noqa: BLE001 - not there, in one of many ways
             return None
         return Path(found).read_bytes()
+
+    @cached_property
+    def _config(self) -> bytes:
+        """The config.json, through huggingface_hub's cache: the next run may be without a connection."""
+        import huggingface_hub
+
+        if (size := self.files["config.json"]) > CONFIG.most_bytes:
+            raise NotRead(
+                f"the config.json of {self.name} has {size:,} bytes; {CONFIG.most_bytes:,} are the most"
+            )
+        with self._answered():
+            path = huggingface_hub.hf_hub_download(
+                self.name, "config.json", revision=self._ref, endpoint=_endpoint()
+            )
+        return Path(path).read_bytes()
 
     @cached_property
     def _info(self) -> Any:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from datetime import date
@@ -31,6 +31,10 @@ _FIRST_PART = re.compile(r"-00001-of-(?P<parts>[0-9]{5})\.gguf$")
 _LATER_PART = re.compile(r"-(?!00001-)[0-9]{5}-of-[0-9]{5}\.gguf$")
 
 _Listed = dict[str, tuple[str, tuple[int, ...]]]
+
+
+class NoConfigFile(NotRead):
+    """Nothing at the place says what the model is made of."""
 
 
 @dataclass(frozen=True)
@@ -135,8 +139,7 @@ def _config(
             )
         return architectures().config(table_id), False
     if "config.json" in listed:
-        load: Callable[[], bytes] = getattr(source, "config", lambda: whole(source, "config.json", CONFIG))
-        return json_object(source, "config.json", load()), False
+        return json_object(source, "config.json", whole(source, "config.json", CONFIG)), False
     known = next((i for base in source.facts.base_model if (i := architectures().called(base))), None)
     if known and headers:
         return architectures().config(known), False
@@ -146,10 +149,7 @@ def _config(
             return config_of(header), True
         except NoConfig as problem:
             why = f" ({problem})"
-    raise NotRead(
-        f"{source.name} has no config.json{why}: name a known model with the same layout with --architecture ID "
-        "(`modelyard catalog models`)"
-    )
+    raise NoConfigFile(f"{source.name} has no config.json{why}")
 
 
 def _generation_config(source: Source, listed: Mapping[str, int]) -> dict[str, Any] | None:
