@@ -8,5 +8,6 @@
     delivery        the rendered tree against the bucket that Flux reads
     verification    whether an environment is up as deployed
 
-boto3, lightkube and huggingface_hub are imported where a connection is opened, not before: other commands start without them.
+boto3, lightkube and huggingface_hub are imported where a connection is opened, not before: other commands
+start without them.
 """

@@ -121,10 +121,12 @@ def _other_revision(
 
 
 def record_text(record: CheckpointRecord) -> str:
-    """The content of the record's file: sorted, a line for each tensor and each field of the config."""
+    """The content of the record's file: a line for each tensor and each field of the config, sorted."""
     data = record.model_dump(mode="json", by_alias=True, exclude_none=True)
     fixed = {"schema": 1, **{key: value for key, value in data.items() if value not in ([], {})}}
     fixed["gated"] = record.gated
+    if record.config_from == "config.json":
+        fixed.pop("configFrom")
     return f"{_pretty(fixed, 0)}\n"
 
 

@@ -104,6 +104,8 @@ class HubRepository:
             path = huggingface_hub.hf_hub_download(
                 self.name, "config.json", revision=self._ref, endpoint=_endpoint()
             )
+        if Path(path).parent.name != self._info.sha:
+            raise NotRead(f"{self.name} at {self._ref} changed while it was read: try again")
         return Path(path).read_bytes()
 
     @cached_property
