@@ -1,10 +1,10 @@
 """Every command in the documentation runs.
 
 Blocks marked `sh` are executed in order, file by file, in a copy of the project. `sh exit=1` must fail with
-that code. `sh aws` needs an account and `sh network` a connection: only their syntax is checked. `sh account` runs against a fake account of
-environment prod, one per page. `sh localcloud` runs against environment prod on the embedded AWS, deployed
-once per page, and a fake cluster, see deployed_prod.py. Make targets are dry runs here; test_make_up.py runs
-them.
+that code. `sh aws` needs an account and `sh network` a connection: only their syntax is checked. `sh account`
+runs against a fake account of environment prod, one per page. `sh localcloud` runs against environment prod
+on the embedded AWS, deployed once per page, and a fake cluster, see deployed_prod.py. Make targets are dry
+runs here; test_make_up.py runs them.
 """
 
 from __future__ import annotations

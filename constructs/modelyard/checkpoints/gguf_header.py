@@ -53,7 +53,7 @@ def read_gguf_header(read: Read) -> GgufHeader:
     Raises:
         WrongTensors: it is not a GGUF file, or has an unknown type.
     """
-    source = _Source(read)
+    source = _ReadAhead(read)
     if source.take(4) != b"GGUF":
         raise WrongTensors("it is no GGUF file")
     version = source.number("<I")
@@ -72,7 +72,7 @@ def read_gguf_header(read: Read) -> GgufHeader:
     return GgufHeader(metadata, dict(_tensor(source) for _ in range(count)))
 
 
-def _skip_array(source: _Source) -> None:
+def _skip_array(source: _ReadAhead) -> None:
     inner, length = source.number("<I"), source.number("<Q")
     if length > _MOST_ITEMS:
         raise WrongTensors(f"its header announces a list of {length:,} values")
@@ -83,7 +83,7 @@ def _skip_array(source: _Source) -> None:
         source.skip(length * struct.calcsize(_format(inner)))
 
 
-def _tensor(source: _Source) -> tuple[str, tuple[str, tuple[int, ...]]]:
+def _tensor(source: _ReadAhead) -> tuple[str, tuple[str, tuple[int, ...]]]:
     name, dimensions = source.text(), source.number("<I")
     if dimensions > MOST_DIMENSIONS:
         raise WrongTensors(f"{name[:60]!r} has {dimensions:,} dimensions")
@@ -102,7 +102,7 @@ def _format(kind: int) -> str:
     return _SCALARS[kind]
 
 
-class _Source:
+class _ReadAhead:
     """Reads ahead in steps, and never beyond the limit."""
 
     def __init__(self, read: Read) -> None:

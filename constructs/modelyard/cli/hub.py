@@ -70,7 +70,10 @@ def fetch(repository: str) -> HubModel:
         CommandError: neither has it.
     """
     way_out = f"give --config DIR with the config.json of {repository}"
-    source = repository_of(f"hf://{repository}", "main", needed_by="--hub")
+    try:
+        source = repository_of(f"hf://{repository}", "main", needed_by="--hub")
+    except CommandError as missing:
+        raise CommandError(f"{missing}; or {way_out}") from None
     try:
         record = read_checkpoint(source, Asked(f"hf://{repository}"), date.today())
         return HubModel(record.config, weight_counts(record.tensor_list))
