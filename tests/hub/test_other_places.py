@@ -11,6 +11,9 @@ import boto3  # type: ignore[import-untyped]
 import pytest
 from moto import mock_aws
 
+from modelyard.checkpoints import Architecture
+from modelyard.memory.loaded_model import draft_architecture
+from modelyard.spec import load_catalogue
 from tests.hub.fake_hub import FakeHub, Sparse, checkpoint_files
 from tests.unit.given import Modelyard
 
@@ -199,3 +202,45 @@ def test_a_yaml_file_among_the_records_is_a_finding_and_no_teams(modelyard: Mode
 
     assert "models/checkpoints/lost.yaml:1:1 SPEC005 error: nobody reads a model file here" in answer.err
     assert "1 model in lab" in answer.out
+
+
+def test_a_teams_record_comes_before_the_one_that_all_share(modelyard: Modelyard, tmp_path: Path) -> None:
+    (tmp_path / "chat").mkdir()
+    for name, file in tiny_files().items():
+        (tmp_path / "chat" / name).write_bytes(whole(file))
+    add = ("model", "add", "chat", "--uri", "hf://acme/chat", "--revision")
+    modelyard(*add, "a" * 40)
+    Path("models/search").mkdir()
+    text = "model: hf://acme/chat\naccelerator: l40s\nreplicas: 2\n"
+    Path("models/search/chat.yaml").write_text(text, encoding="utf-8")
+
+    shared, _ = load_catalogue(Path("models"))
+    modelyard(*add, "b" * 40, "--models", "models/search")
+    own, findings = load_catalogue(Path("models"))
+
+    assert shared.models["chat"].model.revision == "a" * 40
+    assert own.models["chat"].model.revision == "b" * 40
+    assert findings == []
+
+
+def test_draft_models_and_adapters_are_pinned_by_their_records(modelyard: Modelyard, tmp_path: Path) -> None:
+    (tmp_path / "chat").mkdir()
+    for name, file in tiny_files().items():
+        (tmp_path / "chat" / name).write_bytes(whole(file))
+    for number, name in enumerate(("draft", "tone")):
+        uri, commit = f"hf://acme/{name}", str(number) * 40
+        assert modelyard("model", "add", "chat", "--uri", uri, "--revision", commit).code == 0
+    Path("models/chat.yaml").write_text(
+        "model: hf://Qwen/Qwen3-8B\naccelerator: l40s\nreplicas: 2\n"
+        "adapters: [{name: tone, uri: 'hf://acme/tone'}]\n"
+        "speculativeDecoding: {method: draft, model: 'hf://acme/draft'}\n",
+        encoding="utf-8",
+    )
+
+    catalogue, _ = load_catalogue(Path("models"))
+
+    model = catalogue.models["chat"]
+    assert [part.revision for part in model.downloaded] == ["main", "0" * 40, "1" * 40]
+    draft = draft_architecture(model)
+    assert isinstance(draft, Architecture)
+    assert draft.stored is not None

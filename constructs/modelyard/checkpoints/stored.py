@@ -17,7 +17,7 @@ _VISION = re.compile(
 )
 _EXPERT = re.compile(r"\.experts(?:\.|_|$)|_exps(?:\.|$)")
 _EMBEDDING = re.compile(r"(?:^|\.)(?:embed_tokens|word_embeddings|wte|embed_in|token_embd|tok_embeddings)\.")
-_HEAD = re.compile(r"(?:^|\.)(?:lm_head|embed_out)(?:\.|$)|^output\.weight$")
+_HEAD = re.compile(r"(?:^|\.)(?:lm_head|embed_out|output_layer)(?:\.|$)|^output\.weight$")
 # Tensors beside quantized weights, which the engine keeps in their type.
 _BESIDE = re.compile(r"scale|zero|absmax|g_idx|quant|nested|_shape$")
 _CAST = frozenset({"F64", "F32", "F16", "BF16"})

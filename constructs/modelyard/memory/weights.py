@@ -111,7 +111,9 @@ def _stored_weights(
         here = [module for module in held if _part(arch, module) == part]
         whole = sum(_whole_bytes(arch, module) for module in every if _part(arch, module) == part)
         exact = getattr(stored, part)
-        if here:
+        if here and part == "drafts" and not exact:  # published apart, or under names that are not known
+            total += _tensors(arch, here, split, padding)
+        elif here:
             total += _tensors(arch, here, split, padding) * exact / whole
         elif not whole and part == "other" and 0 in layers:
             total += exact
