@@ -370,7 +370,7 @@ READERS: Final[Mapping[str, Reader]] = {
     ),
     "files of a checkpoint": Reader(
         _read_source,
-        ("live.checkpoints.reading", "live.checkpoints.hub", "live.checkpoints.folder"),
+        ("live.checkpoints.reading", "live.checkpoints.hub", "live.checkpoints.folder", "cli.model"),
         seeds=lambda: [*_safetensors_seeds(), *_gguf_seeds(), *_json(_CONFIG)],
     ),
     "safetensors header": Reader(

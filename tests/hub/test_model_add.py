@@ -294,6 +294,28 @@ def test_answers_that_no_repository_gives_are_refused_in_one_line(
     assert not RECORD.exists()
 
 
+def test_a_config_whose_record_nobody_could_read_is_refused(the_hub: FakeHub, modelyard: Modelyard) -> None:
+    deep: object = 0
+    for _ in range(63):
+        deep = [deep]
+    the_hub.repositories["acme/small"] = small(files=small_files(nested=deep))
+
+    answer = modelyard("model", "add", "hf://acme/small")
+
+    assert "nothing was written: the record of hf://acme/small is beyond a limit" in answer.err
+    assert not RECORD.exists()
+
+
+def test_a_secret_in_a_config_does_not_get_into_the_record(the_hub: FakeHub, modelyard: Modelyard) -> None:
+    secret = "hf_" + "QkZwRmTtYxUvNbLcJhGdSaPoIuYtReWqZx"[:34]
+    the_hub.repositories["acme/small"] = small(files=small_files(hub_token=secret))
+
+    answer = modelyard("model", "add", "hf://acme/small")
+
+    assert answer.code == 0, answer.err
+    assert secret not in RECORD.read_text(encoding="utf-8")
+
+
 def test_a_gguf_file_is_as_large_as_its_tensors_and_its_metadata_is_the_config(
     the_hub: FakeHub, modelyard: Modelyard
 ) -> None:

@@ -38,15 +38,17 @@ def with_stored(arch: Architecture, tensors: Iterable[Tensors], *, gguf: bool = 
         if place is None:
             outer[part] += size * each.count
             continue
-        numbers = [number for first, last in each.indices[place] for number in range(first, last + 1)]
-        per_layer = size * (each.count // len(numbers))
+        per_layer = size * (each.count // sum(last - first + 1 for first, last in each.indices[place]))
         kind = experts if _EXPERT.search(each.name) else plain
-        for number in numbers:
-            if part == "vision":  # layers after the one whose output is used are not loaded
-                outer[part] += per_layer * (arch.vision is not None and number < arch.vision.layers)
-            elif part == "drafts" or number >= arch.layers:
-                outer["drafts"] += per_layer
-            else:
+        # Layers of a tower after the one whose output is used are not loaded; others of the text are drafts.
+        depth = arch.vision.layers if part == "vision" and arch.vision else arch.layers
+        for first, last in each.indices[place]:
+            inside = range(first, min(last + 1, depth))
+            if part == "vision":
+                outer["vision"] += per_layer * len(inside)
+                continue
+            outer["drafts"] += per_layer * (last - first + 1 - len(inside))
+            for number in inside:
                 kind[number] += per_layer
     if not outer["embedding"]:  # tied, and stored under the name of the output layer
         outer["embedding"], outer["head"] = outer["head"], 0

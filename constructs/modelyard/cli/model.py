@@ -36,7 +36,7 @@ from modelyard.memory.loaded_model import gguf_type
 from modelyard.memory.published import parameter_findings
 from modelyard.memory.weights import parameters
 from modelyard.project import MODELS
-from modelyard.reading import CHECKPOINT, suggestion
+from modelyard.reading import CHECKPOINT, NotJson, parse_json, suggestion
 from modelyard.spec import Model
 from modelyard.spec.checkpoint import CheckpointRecord
 from modelyard.spec.checkpoint_files import read_record, record_path, record_text
@@ -135,9 +135,7 @@ def add(
     differs = None if kept is None else changes(kept, record)
     if kept is not None and not differs:
         record = kept
-    text = record_text(record)
-    if len(text.encode()) > CHECKPOINT.most_bytes:
-        raise CommandError(f"nothing was written: the record of {named} would have {len(text) >> 20} MiB")
+    text = _readable(record)
     if differs != []:
         write_file(path, text)
     there = None if written is None else _existing(written[0])
@@ -147,6 +145,26 @@ def add(
     added = _Added(record, arch, path, differs, there or (written[0] if written else None), there is not None)
     _show(added, models, parameter_findings(arch, weight_counts(record.tensor_list)), output)
     return 0
+
+
+def _readable(record: CheckpointRecord) -> str:
+    """The text of the record, which a later command will be able to read.
+
+    Raises:
+        CommandError: its config is so large or deep that the record is beyond a limit.
+    """
+    text = record_text(record)
+    if len(text) > CHECKPOINT.most_bytes:  # all of it is ASCII
+        raise CommandError(
+            f"nothing was written: the record of {record.uri} would have {len(text) >> 20} MiB"
+        )
+    try:
+        parse_json(text)
+    except NotJson as problem:
+        raise CommandError(
+            f"nothing was written: the record of {record.uri} is beyond a limit: {problem}"
+        ) from None
+    return text
 
 
 def _opened(

@@ -42,8 +42,8 @@ _CHECKS = (
         "minutes. So reading stops at limits far beyond any real file. Limits of a model, environment or pipeline file: 256 "
         "KiB, 10,000 lines, 6,000 keys and values after alias expansion, 64 levels of nested mappings and lists, 1,024 "
         "characters per key, 40 per number. A config.json or a price file: 4 MiB; the record of a checkpoint: 8 MiB; all JSON: "
-        "200,000 values, the same nesting, integers of 40 digits; a file of CustomResourceDefinitions: 32 MiB. Only the first 100 problems of a kind are listed "
-        "per file.",
+        "200,000 values, the same nesting, integers of 40 digits; a file of CustomResourceDefinitions: 32 MiB. Only the first "
+        "100 problems of a kind are listed per file.",
         "Remove what does not belong in the file, or split it: one model per file, and a large config.json by path "
         "(`model.config: config.json`) instead of inline.",
     ),

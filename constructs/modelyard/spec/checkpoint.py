@@ -9,7 +9,7 @@ from typing import Annotated, Any, Literal
 
 from pydantic import AfterValidator, Field
 
-from modelyard.checkpoints.tensors import MOST_DIMENSIONS, Tensors, WrongTensors, unfolded
+from modelyard.checkpoints.tensors import MOST_DIMENSIONS, MOST_TENSORS, Tensors, WrongTensors, unfolded
 from modelyard.spec.document import Document
 
 _LONGEST_STEM = 180
@@ -24,8 +24,9 @@ def _known_tensors(
     value: dict[str, tuple[str, tuple[int, ...]]],
 ) -> dict[str, tuple[str, tuple[int, ...]]]:
     try:
-        for name, (kind, shape) in value.items():
-            unfolded(name, kind, shape)
+        count = sum(unfolded(name, kind, shape).count for name, (kind, shape) in value.items())
+        if count > MOST_TENSORS:
+            raise WrongTensors(f"{count:,} tensors; {MOST_TENSORS:,} are the most")
     except WrongTensors as problem:
         raise ValueError(f"must be tensors as `modelyard model add` writes them, not {problem}") from None
     return value
