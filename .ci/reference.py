@@ -1,5 +1,5 @@
-"""Generates docs/reference/python.md from the docstrings of the public API; with --check, checks that it is
-up to date."""
+"""Generates docs/reference from docstrings, commands, schemas and what the commands print; with --check,
+checks that it is up to date."""
 
 from __future__ import annotations
 
@@ -16,7 +16,11 @@ from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
-PAGE = Path("docs/reference/python.md")
+import reference_commands
+import reference_files
+import reference_output
+
+FOLDER = Path("docs")
 PARTS = {
     "modelyard": "What programs need; nothing here starts jsii.",
     "modelyard.objects.composition": "What charts of your own are given.",
@@ -158,15 +162,22 @@ def prose(text: str) -> str:
 
 
 def main() -> int:
-    written = page()
-    if "--check" not in sys.argv:
-        PAGE.parent.mkdir(exist_ok=True)
-        PAGE.write_text(written, encoding="utf-8")
-        return 0
-    if not PAGE.exists() or PAGE.read_text(encoding="utf-8") != written:
-        print(f"{PAGE} is out of date: python .ci/reference.py writes it", file=sys.stderr)
-        return 1
-    return 0
+    pages = {
+        "reference/python.md": page,
+        "reference/commands.md": reference_commands.page,
+        "reference/files.md": reference_files.page,
+        "reference/output.md": reference_output.page,
+        "manual/share/man/man1/modelyard.1": reference_commands.manual,
+    }
+    stale = 0
+    for name, make in pages.items():
+        path, written = FOLDER / name, make()
+        if "--check" not in sys.argv:
+            path.write_text(written, encoding="utf-8")
+        elif not path.exists() or path.read_text(encoding="utf-8") != written:
+            print(f"{path} is out of date: python .ci/reference.py writes it", file=sys.stderr)
+            stale = 1
+    return stale
 
 
 if __name__ == "__main__":

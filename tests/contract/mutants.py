@@ -15,8 +15,9 @@ from functools import cache
 from pathlib import Path
 
 from modelyard.object_rules import check_objects
+from modelyard.object_rules.api_schemas import is_custom
 from modelyard.object_rules.checklist import Result, checklist
-from modelyard.object_rules.definitions import complaints, definitions, is_custom
+from modelyard.object_rules.definitions import complaints, definitions
 from modelyard.planning import Plan
 from modelyard.project import load_project
 from tests.contract.conftest import folders_of, read_tree

@@ -10,7 +10,8 @@ from typing import Any
 
 import pytest
 
-from modelyard.object_rules.definitions import Schema, complaints, definitions, is_custom
+from modelyard.object_rules.api_schemas import is_custom
+from modelyard.object_rules.definitions import Schema, complaints, definitions
 from tests.contract.conftest import SHIPPED, Tree
 
 KINDS = [

@@ -9,7 +9,7 @@ from typing import Any
 import kubernetes_validate  # type: ignore[import-untyped]
 import pytest
 
-from modelyard.object_rules.definitions import is_custom
+from modelyard.object_rules.api_schemas import is_custom
 from tests.contract.conftest import Tree
 
 VERSION = "1.36"

@@ -18,7 +18,8 @@ from compose_spec import PyCompose
 
 from modelyard.findings import Finding
 from modelyard.object_rules import check_objects
-from modelyard.object_rules.definitions import complaints, definitions, is_custom
+from modelyard.object_rules.api_schemas import is_custom
+from modelyard.object_rules.definitions import complaints, definitions
 from modelyard.object_rules.pods import flags
 from modelyard.objects.composition import Composition, model_objects
 from modelyard.objects.rendering import Target, target_contents, target_objects

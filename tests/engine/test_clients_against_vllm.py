@@ -15,6 +15,7 @@ import pytest
 from modelyard.endpoint_tests.endpoint import EndpointAddress
 from modelyard.endpoint_tests.promises import expectations
 from modelyard.endpoint_tests.smoke import run_checks
+from tests.endpoint_examples import answers
 from tests.engine.installed import ROOT, require
 from tests.engine.live_server import ENVIRONMENT, KEY, PLAN, Server
 
@@ -74,6 +75,13 @@ def test_smoke_notices_a_server_that_is_not_the_planned_one(server: Server) -> N
     failed = {each.name: each.reason for each in result.results if each.outcome == "failed"}
     assert set(failed) == {"models", "adapters"}
     assert "medical" in failed["models"]
+
+
+def test_the_first_request_works_as_it_is_printed(server: Server) -> None:
+    by_curl, by_python = answers(PLAN, ENVIRONMENT, server.url, KEY)
+
+    assert json.loads(by_curl)["model"] == PLAN.served_names[0]
+    assert by_python.strip()
 
 
 def test_bench_measures_every_level_and_doubts_more_than_the_bound(

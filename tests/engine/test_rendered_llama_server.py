@@ -3,6 +3,7 @@ CPUs."""
 
 from __future__ import annotations
 
+import json
 import signal
 import time
 from collections.abc import Iterator, Sequence
@@ -17,6 +18,7 @@ from modelyard.endpoint_tests.promises import expectations
 from modelyard.endpoint_tests.smoke import run_checks
 from modelyard.objects.pods.probes import Drain
 from modelyard.planning import ModelPlan
+from tests.endpoint_examples import answers
 from tests.engine.live_llama import LlamaServer, require, running, write_model
 from tests.engine.live_server import probe_path, rendered
 from tests.unit.given import a_model, a_plan, an_environment
@@ -84,6 +86,15 @@ def test_what_we_render_starts_and_keeps_its_promises(served: tuple[ModelPlan, L
 
     assert {r.name: r.reason for r in result.results if r.outcome == "failed"} == {}
     assert result.passed
+
+
+def test_the_first_request_works_as_it_is_printed(served: tuple[ModelPlan, LlamaServer]) -> None:
+    plan, server = served
+
+    by_curl, by_python = answers(plan, ENVIRONMENT, f"http://127.0.0.1:{server.port}/v1", KEY)
+
+    assert json.loads(by_curl)["model"] == plan.served_names[0]
+    assert by_python.strip()
 
 
 def test_probes_ask_what_is_open_and_scrapes_bring_the_key(served: tuple[ModelPlan, LlamaServer]) -> None:

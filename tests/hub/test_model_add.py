@@ -334,7 +334,7 @@ def test_a_gguf_file_is_as_large_as_its_tensors_and_its_metadata_is_the_config(
     assert said["architecture"] == "LlamaForCausalLM"
     assert said["parameters"] == 8_030_261_248
     assert said["engines"] == ["llama-server b11434"]
-    tensors = said["files"]["llama-Q4_K_M.gguf"]
+    tensors = said["fileBytes"]["llama-Q4_K_M.gguf"]
     assert 0 < file.size - tensors < 20_000
     plan = json.loads(modelyard("plan", "--env", "lab", "-o", "json").out)
     (model,) = plan["models"]

@@ -128,6 +128,7 @@ def test_the_wheel_alone_plans_and_renders_two_files_of_yaml(wheel: Path, tmp_pa
     run(modelyard, "render", "--env", "team", cwd=project)
 
     assert (project / "dist" / "team" / "models" / "qwen" / "deployment-qwen.yaml").is_file()
+    assert (tmp_path / "venv" / "share" / "man" / "man1" / "modelyard.1").is_file()
 
 
 def test_the_embedded_aws_names_the_extra_that_it_needs(wheel: Path, tmp_path: Path) -> None:

@@ -32,6 +32,7 @@ REFUSED = {
                 "nul",
                 "levels_of_questions",
                 "long_tag",
+                "tag_of_nothing",
                 "tag_of_python",
                 "tag_that_lies",
             ),

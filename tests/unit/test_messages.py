@@ -8,13 +8,17 @@ from typing import Any
 
 import pytest
 import yaml  # type: ignore[import-untyped]
+from hypothesis import given
+from hypothesis import strategies as st
 
-from modelyard.findings import Severity
+from modelyard.findings import Finding, Severity
 from modelyard.project import load_project
 from modelyard.spec import load_environment, load_model
 from modelyard.spec.estimate import EstimateRequest
 from modelyard.spec.messages import FORMS, RULES, uncapitalized
+from modelyard.spec.question import read_question
 from modelyard.spec.schema import environment_schema, model_schema, pipeline_schema, project_schema
+from modelyard.spec.yaml_source import parse_yaml
 
 ROWS = yaml.safe_load(
     (Path(__file__).parents[1] / "fixtures" / "bad_inputs.yaml").read_text(encoding="utf-8")
@@ -29,17 +33,17 @@ RIGHT = {
     },
 }
 FOREIGN = re.compile(
-    r"(?i)\b(dictionary|instance of|tuple|pattern|unable to parse|valid (string|integer|list)|input should)\b|\^|\\"
+    r"(?i)\b(dictionary|instance of|tuple|pattern|unable to parse|valid (string|integer|list)|input should"
+    r"|while (parsing|scanning)|did not find)\b|\^|\\"
 )
 
 
 def said(row: dict[str, Any], folder: Path) -> list[str]:
-    """Place, code, message and fix of each finding about the row's file."""
-    lines = {**RIGHT[row["file"]], **row["lines"]}
+    """Place, code, message and fix of each finding about the row's file or question."""
+    if row["file"] == "question":
+        return [f"{f.code} {f.message} | {f.fix}" for f in read_question(row["lines"]).findings]
     path = folder / ("qwen.yaml" if row["file"] == "model" else "dev.yaml")
-    path.write_text(
-        "".join(f"{key}: {value}\n" for key, value in lines.items() if value is not None), "utf-8"
-    )
+    path.write_bytes(text_of(row).encode("latin-1" if row.get("encoding") == "latin-1" else "utf-8"))
     findings = (load_model if row["file"] == "model" else load_environment)(path)[2]
     return [
         f"{f.location.line}:{f.location.column} {f.code} {f.message} | {f.fix}"
@@ -48,9 +52,18 @@ def said(row: dict[str, Any], folder: Path) -> list[str]:
     ]
 
 
-@pytest.mark.parametrize(
-    "row", ROWS, ids=lambda row: " ".join(f"{k} {v}" for k, v in row["lines"].items())[:60]
-)
+def text_of(row: dict[str, Any]) -> str:
+    if "text" in row:
+        return str(row["text"])
+    lines = {**RIGHT[row["file"]], **row["lines"]}
+    return "".join(f"{key}: {value}\n" for key, value in lines.items() if value is not None)
+
+
+def title(row: dict[str, Any]) -> str:
+    return repr(row.get("text") or " ".join(f"{k} {v}" for k, v in row["lines"].items()))[1:60]
+
+
+@pytest.mark.parametrize("row", ROWS, ids=title)
 def test_a_bad_file_is_explained(row: dict[str, Any], tmp_path: Path) -> None:
     assert said(row, tmp_path) == row["says"]
 
@@ -64,6 +77,17 @@ def test_the_table_is_long_and_speaks_of_no_library() -> None:
 
 def test_a_right_file_has_no_finding(tmp_path: Path) -> None:
     assert [said({"file": kind, "lines": {}}, tmp_path) for kind in RIGHT] == [[], []]
+
+
+@given(
+    st.lists(
+        st.sampled_from([*"ab:{}[],&*!|>-?#'\"%@`~\t \n", "\n  ", "a: ", "- ", "\\x", "---\n"]), max_size=12
+    )
+)
+def test_no_text_is_answered_in_the_words_of_the_library(pieces: list[str]) -> None:
+    found = parse_yaml("".join(pieces), "qwen.yaml")
+
+    assert not isinstance(found, Finding) or not FOREIGN.search(f"{found.message} {found.fix}")
 
 
 def test_every_expression_of_the_schemas_has_an_example_that_matches_it_or_a_rule() -> None:

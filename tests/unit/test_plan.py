@@ -6,6 +6,7 @@ from typing import Any
 
 import pytest
 
+from modelyard.cli.plan import plan_json
 from modelyard.findings import Severity
 from modelyard.spec import Environment
 from tests.unit.given import a_model, a_plan, an_environment, codes
@@ -177,3 +178,13 @@ def test_spot_counts_against_its_own_quota() -> None:
     both = an_environment(**pool(capacity=["spot", "on-demand"]))
 
     assert {need.code for need in a_plan(a_model(), environment=both).quotas} == {"L-DB2E81BA", "L-3819A6DF"}
+
+
+def test_json_tells_the_pods_and_stages_of_a_replica_on_several_nodes() -> None:
+    environment = an_environment(pools={"p5": {"accelerator": "h100", "limit": 64, "fabric": "efa"}})
+    model = a_model(model="hf://deepseek-ai/DeepSeek-V3", accelerator="h100:16")
+
+    [planned] = plan_json(a_plan(model, environment=environment))["models"]
+
+    assert (planned["count"], planned["podsPerReplica"], planned["pod"]["accelerators"]) == (16, 2, 8)
+    assert (planned["tensorParallel"], planned["pipelineParallel"], planned["dataParallel"]) == (8, 2, 1)

@@ -28,6 +28,7 @@ COMMANDS = {
     "model": "Record what is known of a model's checkpoint, so that everything afterwards is offline and reviewed.",
     "catalog": "List what is known: accelerators, instances, models or engines; or refresh the prices of a region.",
     "schema": "Print or write JSON Schema for model and environment files, pipeline.yaml and modelyard.yaml.",
+    "endpoint": "Show how to call a model: addresses, names, key, and a first request for curl and for Python.",
     "smoke": "Ask a running endpoint for everything that its model's file promises, with the OpenAI client.",
     "bench": "Put load on a running endpoint and measure throughput, TTFT, ITL and E2E by concurrency.",
     "doctor": "Ask the environment's account for what a deploy relies on, and change nothing: credentials, quotas, zones",

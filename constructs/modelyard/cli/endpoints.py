@@ -8,12 +8,17 @@ from typing import Annotated
 
 import typer
 
+from modelyard.cli.completion import model_names
 from modelyard.cli.workspace import CommandError
 from modelyard.endpoint_tests.endpoint import EndpointAddress
 from modelyard.planning import ModelPlan
 from modelyard.project import load_project
+from modelyard.reading import suggestion
+from modelyard.secret_values import shown
 
-ModelArgument = Annotated[str, typer.Argument(metavar="MODEL", help="Name of a model in --models.")]
+ModelArgument = Annotated[
+    str, typer.Argument(metavar="MODEL", help="Name of a model in --models.", autocompletion=model_names)
+]
 UrlOption = Annotated[
     str | None,
     typer.Option("--url", metavar="URL", help="Of the API, with /v1; default: the Service of --env."),
@@ -40,7 +45,7 @@ def planned_model(name: str, models: Path, environments: Path, env: str) -> Mode
     found = {plan.name: plan for plan in planned.models} if planned else {}
     if name not in found:
         known = f"planned: {', '.join(found)}" if found else f"run `modelyard validate --env {env}`"
-        raise CommandError(f"no model '{name}' in environment {env}; {known}")
+        raise CommandError(f"no model {shown(name)} in environment {env}; {suggestion(name, found)}{known}")
     return found[name]
 
 

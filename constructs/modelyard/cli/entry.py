@@ -8,7 +8,7 @@ import sys
 
 
 def main() -> None:
-    """Run `modelyard`; see `modelyard.cli.main` for its exit codes."""
+    """Run `modelyard`; see `modelyard.cli.exit_codes`."""
     # A command keeps most objects until it ends: garbage collection would scan them a hundred times for
     # nothing.
     gc.set_threshold(50_000, 50, 100)

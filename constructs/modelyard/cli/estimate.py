@@ -14,6 +14,7 @@ import typer
 from modelyard.checkpoints import architectures
 from modelyard.cli import hub
 from modelyard.cli.answers import Answer, answer, answer_line, answer_row, print_answer
+from modelyard.cli.completion import accelerator_names, checkpoints
 from modelyard.cli.printing import console, print_findings
 from modelyard.cli.workspace import CommandError, Output, OutputOption, read_config_file
 from modelyard.findings import Finding
@@ -31,8 +32,6 @@ What is left out has the engine's own default. json is one line an answer, and w
 The exit code is 1 where the model does not fit; for a batch it is 0 once every line is answered.
 """
 
-_Count = Annotated[int | None, typer.Option(metavar="N")]
-_Tokens = Annotated[int | None, typer.Option(metavar="TOKENS")]
 _Word = Annotated[str | None, typer.Option(metavar="NAME")]
 
 
@@ -45,7 +44,8 @@ def estimate_command(
         Path | None, typer.Option(metavar="PATH", exists=True, help="A config.json, or the folder with one.")
     ] = None,
     model: Annotated[
-        str | None, typer.Option(metavar="ID", help="A model of `modelyard catalog models`.")
+        str | None,
+        typer.Option(metavar="ID", help="A model of `modelyard catalog models`.", autocompletion=checkpoints),
     ] = None,
     batch: Annotated[
         str | None,
@@ -55,22 +55,33 @@ def estimate_command(
         bool, typer.Option("--hub", help="Ask Hugging Face about a --model that the table does not have.")
     ] = False,
     accelerator: Annotated[
-        str | None, typer.Option(metavar="NAME", help="One of `modelyard catalog accelerators`.")
+        str | None,
+        typer.Option(
+            metavar="NAME", help="One of `modelyard catalog accelerators`.", autocompletion=accelerator_names
+        ),
     ] = None,
     accelerator_memory_gib: Annotated[
         float | None, typer.Option(metavar="GIB", help="Memory that the framework sees of another GPU.")
     ] = None,
     compute_capability: Annotated[str | None, typer.Option(metavar="X.Y", help="Of that GPU.")] = None,
-    tensor_parallel: _Count = None,
-    pipeline_parallel: _Count = None,
-    data_parallel: _Count = None,
+    tensor_parallel: Annotated[
+        int | None, typer.Option(metavar="N", help="GPUs over which each matrix is split.")
+    ] = None,
+    pipeline_parallel: Annotated[int | None, typer.Option(metavar="N", help="Stages of layers.")] = None,
+    data_parallel: Annotated[
+        int | None, typer.Option(metavar="N", help="Copies of the attention layers.")
+    ] = None,
     expert_parallel: Annotated[bool, typer.Option("--expert-parallel", help="Whole experts a rank.")] = False,
     gpu_memory_utilization: Annotated[
         float | None, typer.Option(metavar="SHARE", help="Such as 0.9.")
     ] = None,
-    max_model_len: _Tokens = None,
-    max_num_seqs: _Count = None,
-    max_num_batched_tokens: _Tokens = None,
+    max_model_len: Annotated[
+        int | None, typer.Option(metavar="TOKENS", help="Longest prompt and answer together.")
+    ] = None,
+    max_num_seqs: Annotated[int | None, typer.Option(metavar="N", help="Most sequences in a batch.")] = None,
+    max_num_batched_tokens: Annotated[
+        int | None, typer.Option(metavar="TOKENS", help="Most tokens in a batch.")
+    ] = None,
     kv_cache_dtype: Annotated[str | None, typer.Option(metavar="NAME", help="Such as fp8.")] = None,
     quantization: Annotated[str | None, typer.Option(metavar="NAME", help="Such as awq.")] = None,
     dtype: Annotated[str | None, typer.Option(metavar="NAME", help="Such as bfloat16.")] = None,

@@ -8,6 +8,7 @@ from typing import Annotated
 
 import typer
 
+from modelyard.cli.completion import models_and_codes
 from modelyard.cli.cost import cost_facts, throughput_facts
 from modelyard.cli.hub import HubOption, with_hub
 from modelyard.cli.ledger_bar import has_colours, ledger_lines
@@ -44,7 +45,14 @@ def register(app: typer.Typer) -> None:
 
 
 def explain(
-    what: Annotated[str, typer.Argument(metavar="MODEL|CODE", help="Name of a model, or code of a finding.")],
+    what: Annotated[
+        str,
+        typer.Argument(
+            metavar="MODEL|CODE",
+            help="Name of a model, or code of a finding.",
+            autocompletion=models_and_codes,
+        ),
+    ],
     env: EnvOption = "local",
     models: ModelsOption = MODELS,
     environments: EnvironmentsOption = ENVIRONMENTS,

@@ -1,8 +1,4 @@
-"""Entry point: the typer application and its exit codes.
-
-0: fine, or nothing to change. 1: findings, or a failure. 2: changes, with `render --detailed-exitcode`; or
-not everything could be checked, from `doctor`, `secrets check` and `destroy-plan`. 64: usage.
-"""
+"""Entry point: the typer application."""
 
 from __future__ import annotations
 
@@ -16,10 +12,10 @@ from typing import Annotated, Any, NoReturn
 import typer
 
 from modelyard.cli.commands import Commands, show_help
+from modelyard.cli.exit_codes import EX_USAGE, INTERRUPTED
 from modelyard.failure import Failure
 from modelyard.secret_values import mask, random_values
 
-EX_USAGE = 64
 _NO_COLOR = "--no-color"
 
 app = typer.Typer(
@@ -106,5 +102,5 @@ def main() -> None:
         typer.echo(f"modelyard: {_as_typed(str(error))} (modelyard --help lists the commands)", err=True)
         sys.exit(EX_USAGE)
     except (typer.Abort, KeyboardInterrupt):
-        sys.exit(130)
+        sys.exit(INTERRUPTED)
     sys.exit(code if isinstance(code, int) else 0)

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 import re
-from dataclasses import dataclass
 from datetime import date
 from pathlib import Path
 from typing import Annotated, Any
@@ -14,13 +13,13 @@ from pydantic import ValidationError
 
 from modelyard.checkpoints import Architecture
 from modelyard.checkpoints.stored import weight_counts
+from modelyard.cli.added_model import AddedModel, show
 from modelyard.cli.commands import show_help
+from modelyard.cli.completion import accelerator_names, checkpoints
 from modelyard.cli.connections import ProfileOption, opened
 from modelyard.cli.hub import repository_of
-from modelyard.cli.printing import console, finding_json, print_findings, print_json
 from modelyard.cli.record_changes import changes
 from modelyard.cli.workspace import CommandError, ModelsOption, Output, OutputOption
-from modelyard.findings import Finding
 from modelyard.hardware import accelerators
 from modelyard.live.checkpoints.bucket import BucketFolder
 from modelyard.live.checkpoints.folder import Folder
@@ -28,13 +27,10 @@ from modelyard.live.checkpoints.reading import (
     Asked,
     NoConfigFile,
     described,
-    engines_that_serve,
     read_checkpoint,
 )
 from modelyard.live.checkpoints.source import Facts, Source
-from modelyard.memory.loaded_model import gguf_type
 from modelyard.memory.published import parameter_findings
-from modelyard.memory.weights import parameters
 from modelyard.project import MODELS
 from modelyard.reading import CHECKPOINT, NotJson, parse_json, suggestion
 from modelyard.spec import Model
@@ -68,19 +64,6 @@ _REGION = "us-east-1"
 _COMMIT = re.compile(r"^[0-9a-f]{40}$")
 
 
-@dataclass(frozen=True)
-class _Added:
-    """A record with what was done with it."""
-
-    record: CheckpointRecord
-    arch: Architecture
-    path: Path
-    changes: list[str] | None
-    """None: the record is new."""
-    model_file: Path | None
-    model_file_kept: bool
-
-
 def register(app: typer.Typer) -> None:
     group = typer.Typer(help=_HELP, callback=show_help, invoke_without_command=True, rich_markup_mode=None)
     group.command("add", help=_ADD_HELP)(add)
@@ -101,7 +84,12 @@ def add(
         list[str] | None, typer.Option(metavar="NAME", help="GGUF file; repeat it for several.")
     ] = None,
     architecture: Annotated[
-        str | None, typer.Option(metavar="ID", help="Known model with the same layout, for want of a config.")
+        str | None,
+        typer.Option(
+            metavar="ID",
+            help="Known model with the same layout, for want of a config.",
+            autocompletion=checkpoints,
+        ),
     ] = None,
     name: Annotated[
         str | None,
@@ -109,7 +97,11 @@ def add(
     ] = None,
     accelerator: Annotated[
         str | None,
-        typer.Option(metavar="NAME", help="Accelerator of the model file, such as l40s:4 or auto."),
+        typer.Option(
+            metavar="NAME",
+            help="Accelerator of the model file, such as l40s:4 or auto.",
+            autocompletion=accelerator_names,
+        ),
     ] = None,
     models: ModelsOption = MODELS,
     region: Annotated[
@@ -142,8 +134,10 @@ def add(
     if written is not None and there is None:
         chosen = file or list(record.files) if record.tensors is None or file else []
         write_file(written[0], _model_text(written[1], arch, chosen[0] if chosen else None))
-    added = _Added(record, arch, path, differs, there or (written[0] if written else None), there is not None)
-    _show(added, models, parameter_findings(arch, weight_counts(record.tensor_list)), output)
+    added = AddedModel(
+        record, arch, path, differs, there or (written[0] if written else None), there is not None
+    )
+    show(added, models, parameter_findings(arch, weight_counts(record.tensor_list)), output)
     return 0
 
 
@@ -257,77 +251,3 @@ def _model_text(lines: dict[str, Any], arch: Architecture, file: str | None) -> 
     if arch.encoder:
         task = f"task: {'rerank' if arch.architecture.endswith('ForSequenceClassification') else 'embed'}\n"
     return f"model: {weights}\n{task}accelerator: {lines['accelerator']}\nreplicas: {lines['replicas']}\n"
-
-
-def _show(added: _Added, models: Path, findings: list[Finding], output: Output) -> None:
-    facts = _facts(added)
-    following = _next(added, models)
-    if output is Output.json:
-        print_json(
-            "Checkpoint",
-            **facts,
-            record=str(added.path),
-            recordIs="new" if added.changes is None else "changed" if added.changes else "unchanged",
-            changes=added.changes or [],
-            modelFile=str(added.model_file) if added.model_file else None,
-            next=following,
-            findings=[finding_json(finding) for finding in findings],
-        )
-        return
-    out = console()
-    for label, text in _lines(facts):
-        out.print(f"{label:<16} {text}", soft_wrap=True, markup=False)
-    if added.changes is None:
-        out.print(f"wrote {added.path}", soft_wrap=True, markup=False)
-    elif added.changes:
-        out.print(f"wrote {added.path}; what changed:", soft_wrap=True, markup=False)
-        for line in added.changes:
-            out.print(f"  {line}", soft_wrap=True, markup=False)
-    else:
-        out.print(f"{added.path} is up to date", soft_wrap=True, markup=False)
-    if added.model_file is not None:
-        did = "left alone, it was there:" if added.model_file_kept else "wrote"
-        out.print(f"{did} {added.model_file}", soft_wrap=True, markup=False)
-    print_findings(findings)
-    out.print(f"next: {following}", soft_wrap=True, markup=False)
-
-
-def _facts(added: _Added) -> dict[str, Any]:
-    record = added.record
-    return {
-        "uri": record.uri,
-        "revision": record.revision,
-        "parameters": parameters(added.arch),
-        "weightsBytes": record.total_bytes if record.tensors else None,
-        "files": {name: sum(each.bytes for each in file.tensor_list) for name, file in record.files.items()},
-        "license": record.license,
-        "gated": record.gated,
-        "architecture": added.arch.architecture,
-        "maxPosition": added.arch.max_position,
-        "engines": list(engines_that_serve(record)),
-    }
-
-
-def _lines(facts: dict[str, Any]) -> list[tuple[str, str]]:
-    """The facts for people."""
-    at = f" at {facts['revision'][:12]}" if facts["revision"] else ""
-    sizes = [("weights", facts["weightsBytes"])] if facts["weightsBytes"] else []
-    sizes += [(f"- {gguf_type(name)}", size) for name, size in facts["files"].items()]
-    gated = "needs an accepted licence and a token (secret hf-token)" if facts["gated"] else "no"
-    return [
-        ("checkpoint", f"{facts['uri']}{at}"),
-        ("architecture", f"{facts['architecture']}, {facts['parameters'] / 1e9:.2f} billion parameters"),
-        *((label, f"{size / (1 << 30):.2f} GiB, {size:,} bytes") for label, size in sizes),
-        *([] if sizes else [("weights", "no safetensors or GGUF files: computed from the config")]),
-        ("licence", facts["license"] or "none stated"),
-        ("gated", gated),
-        ("longest length", f"{facts['maxPosition']:,} tokens"),
-        ("served by", ", ".join(facts["engines"]) or "no engine's newest release by this class"),
-    ]
-
-
-def _next(added: _Added, models: Path) -> str:
-    there = "" if models == MODELS else f" --models {models}"
-    if added.model_file is not None:
-        return f"modelyard explain {added.model_file.stem}{there} --env ENV"
-    return f"modelyard size {added.record.uri}{there}"

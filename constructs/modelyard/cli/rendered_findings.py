@@ -8,8 +8,7 @@ from pathlib import Path
 from modelyard.cli.extras import needed_for
 from modelyard.cli.workspace import CommandError
 from modelyard.findings import Finding
-from modelyard.object_rules import check_objects
-from modelyard.objects.composition import Hook, RenderError, environment_objects
+from modelyard.objects.composition import Hook, RenderError, checked_objects
 from modelyard.planning import Plan
 
 
@@ -23,17 +22,16 @@ def rendered_findings(
         CommandError: the definitions cannot be read, or their reader is not installed.
     """
     try:
-        folders = environment_objects(plan, hook)
+        folders = checked_objects(plan, hook)
     except RenderError as error:
         return error.findings, ()
-    items = [item for objects in folders.values() for item in objects]
-    broken = check_objects(items)
     if definitions is None:
-        return broken, ()
+        return [], ()
+    items = [item for objects in folders.values() for item in objects]
     with needed_for("--crds", "crds"):
         from modelyard.object_rules.definitions import UnreadableDefinitions, check_definitions
     try:
         result = check_definitions(items, definitions)
     except UnreadableDefinitions as problem:
         raise CommandError(f"--crds: {problem}") from None
-    return [*broken, *result.findings], result.unknown
+    return list(result.findings), result.unknown

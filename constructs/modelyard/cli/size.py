@@ -11,6 +11,7 @@ from typing import Annotated, Any
 import typer
 
 from modelyard.checkpoints import Architecture, UnreadableConfig, architectures, read_config
+from modelyard.cli.completion import environment_names, models_and_checkpoints
 from modelyard.cli.hub import HubOption, asked_model
 from modelyard.cli.ledger_bar import (
     has_colours,
@@ -70,7 +71,12 @@ def register(app: typer.Typer) -> None:
 
 
 def size(
-    model: Annotated[str, typer.Argument(metavar="MODEL", help="Name, id, or path of a config.json.")],
+    model: Annotated[
+        str,
+        typer.Argument(
+            metavar="MODEL", help="Name, id, or path of a config.json.", autocompletion=models_and_checkpoints
+        ),
+    ],
     length: Annotated[
         int | None, typer.Option(metavar="TOKENS", min=LEAST_MAX_MODEL_LEN, help="Length that has to fit.")
     ] = None,
@@ -82,7 +88,14 @@ def size(
     ] = None,
     env: Annotated[
         str | None,
-        typer.Option("--env", "-e", metavar="NAME", envvar="MODELYARD_ENV", help="Take the region from it."),
+        typer.Option(
+            "--env",
+            "-e",
+            metavar="NAME",
+            envvar="MODELYARD_ENV",
+            help="Take the region from it.",
+            autocompletion=environment_names,
+        ),
     ] = None,
     region: Annotated[
         str | None, typer.Option(metavar="REGION", help=f"Region of prices; default: --env's, or {_REGION}.")

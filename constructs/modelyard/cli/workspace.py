@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import sys
+from collections.abc import Callable
 from enum import StrEnum
 from pathlib import Path
 from typing import Annotated, Any
@@ -9,12 +11,14 @@ from typing import Annotated, Any
 import typer
 
 from modelyard.charts import SETTINGS
+from modelyard.cli.completion import environment_names
 from modelyard.failure import Failure
 from modelyard.findings import Finding
 from modelyard.hardware import Prices
-from modelyard.project import environment_path, region_prices
-from modelyard.reading import CONFIG, NotJson, parse_json, read_file
+from modelyard.project import ENVIRONMENTS, environment_path, region_prices
+from modelyard.reading import CONFIG, NotJson, parse_json, read_file, suggestion
 from modelyard.spec import Environment, load_environment
+from modelyard.spec.folders import environment_files
 from modelyard.spec.loading import load_settings
 
 
@@ -27,21 +31,60 @@ class Output(StrEnum):
     json = "json"
 
 
+def _chosen(context: typer.Context, name: str) -> str:
+    """`name` if it was stated or exists, else the only environment, else the one that a person picks."""
+    known = sorted(environment_files(context.params.get("environments", ENVIRONMENTS)))
+    if context.resilient_parsing or _is_stated(context, "env") or name in known or not known:
+        return name
+    if len(known) == 1:
+        return known[0]
+    if _somebody_is_there():
+        return str(typer.prompt(f"Environment ({', '.join(known)})", value_proc=_one_of(known), err=True))
+    raise typer.BadParameter(f"name an environment with --env: {', '.join(known)}")
+
+
+def _somebody_is_there() -> bool:
+    return sys.stdin.isatty() and sys.stderr.isatty()
+
+
+def _one_of(known: list[str]) -> Callable[[str], str]:
+    def checked(word: str) -> str:
+        if word not in known:  # typer asks again
+            raise typer.BadParameter(f"{suggestion(word, known)}there are {', '.join(known)}")
+        return word
+
+    return checked
+
+
+def _is_stated(context: typer.Context, parameter: str) -> bool:
+    source = context.get_parameter_source(parameter)
+    return source is not None and source.name != "DEFAULT"
+
+
 EnvOption = Annotated[
     str,
     typer.Option(
         "--env",
         "-e",
         metavar="NAME",
-        help="Environment: NAME.yaml in --environments.",
+        help="Environment: NAME.yaml in --environments; default: local, or the only one.",
         envvar="MODELYARD_ENV",
+        show_default=False,
+        callback=_chosen,
+        autocompletion=environment_names,
     ),
 ]
 ModelsOption = Annotated[
     Path, typer.Option("--models", metavar="DIR", help="Folder with one YAML file a model.", file_okay=False)
 ]
 EnvironmentsOption = Annotated[
-    Path, typer.Option("--environments", metavar="DIR", help="Folder with one YAML file an environment.")
+    Path,
+    typer.Option(
+        "--environments",
+        metavar="DIR",
+        help="Folder with one YAML file an environment.",
+        is_eager=True,  # --env looks into it
+    ),
 ]
 OutputOption = Annotated[Output, typer.Option("--output", "-o", help="table for people, json for programs.")]
 

@@ -308,6 +308,13 @@ _CHECKS = (
         "denies access, and the server exits at start-up.",
         "Name the bucket under `cache.readBuckets`, or use the one that `cache.weightsBucket` creates.",
     ),
+    _error(
+        "NAME001",
+        "Two models have the same name at the gateway",
+        "LiteLLM routes by name: the model's own, its `servedNames` and its adapters. Where two models share one, it answers "
+        "with either of them in turn.",
+        "Give one of them another name.",
+    ),
     _warning(
         "CACHE001",
         "The model cache lives in one zone",
@@ -431,9 +438,11 @@ _CHECKS = (
     ),
     _error(
         "K8S002",
-        "A custom resource does not meet its definition",
-        "The API server of a cluster with these CustomResourceDefinitions rejects the object, by schema or CEL rule.",
-        "Install the releases that Modelyard renders for, or correct the patch; `--crds` sets the definitions.",
+        "The API server would refuse an object",
+        "A field is unknown, missing or of another type in the API schema of the environment's Kubernetes version; or a custom "
+        "resource does not meet the definition (schema or CEL rule) in the folder of `--crds`.",
+        "Correct the patch or the chart that the message names. For custom resources, install the releases that Modelyard "
+        "renders for.",
     ),
     _warning(
         "CHECK001",

@@ -19,6 +19,7 @@ import yaml  # type: ignore[import-untyped]
 from packaging.version import Version
 
 from modelyard.findings import Finding
+from modelyard.object_rules.api_schemas import is_custom
 from modelyard.reading import DEFINITIONS, read_file, short
 
 Schema = dict[str, Any]
@@ -60,23 +61,6 @@ def check_definitions(items: Iterable[Mapping[str, Any]], folder: Path) -> Defin
             kind = f"{item['kind']} ({item['apiVersion']})"
             raise UnreadableDefinitions(f"{folder}: the schema of {kind} is none: {problem}") from None
     return DefinitionCheck(tuple(findings), tuple(sorted(unknown)))
-
-
-def is_custom(item: Mapping[str, Any]) -> bool:
-    """Whether it is a custom resource: an API group with a dot, except groups under `k8s.io` that the API
-    server serves."""
-    group = str(item["apiVersion"]).rpartition("/")[0]
-    return "." in group and group not in _BUILT_IN
-
-
-_BUILT_IN = frozenset(
-    f"{name}.k8s.io"
-    for name in (
-        *("admissionregistration", "authentication", "authorization", "certificates", "coordination"),
-        *("discovery", "events", "flowcontrol.apiserver", "networking", "node", "rbac.authorization"),
-        *("resource", "scheduling", "storage"),
-    )
-)
 
 
 def _finding(item: Mapping[str, Any], complaint: str) -> Finding:

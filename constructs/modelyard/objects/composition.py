@@ -3,7 +3,8 @@ some."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
+import json
+from collections.abc import Callable, Container, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from itertools import groupby
 from typing import Any, Protocol
@@ -11,13 +12,13 @@ from typing import Any, Protocol
 from modelyard.failure import Failure
 from modelyard.findings import Finding
 from modelyard.names import CHECKS_FOLDER
-from modelyard.object_rules import check_objects
+from modelyard.object_rules import api_schemas, check_objects
 from modelyard.objects.checks.jobs import bench_job, client_programs, smoke_job
 from modelyard.objects.delivery.addons import addons
 from modelyard.objects.delivery.applications import applications
 from modelyard.objects.manifest import Manifest, file_name
 from modelyard.objects.monitoring.monitors import model_rules, platform_monitoring
-from modelyard.objects.patches import apply_patches
+from modelyard.objects.patches import apply_patches, has_patches, schema_findings
 from modelyard.objects.platform.shared import platform
 from modelyard.objects.serving.model import model_server
 from modelyard.objects.serving.weights import fetch_jobs
@@ -98,22 +99,62 @@ def environment_objects(plan: Plan, hook: Hook | None = None) -> Folders:
     Raises:
         RenderError: a patch names a kind that its model does not render.
     """
-    composition = Composition(plan, default_objects(plan))
-    if hook is not None:
-        hook(composition)
-    return _patched(plan, composition.folders)
+    return _changed(plan, hook, default_objects(plan))
 
 
 def checked_objects(plan: Plan, hook: Hook | None = None) -> Folders:
     """As `environment_objects`, and every object keeps the rules.
 
+    Objects that the hook or a patch made are also checked against the API schema of the environment's
+    Kubernetes version, if the schemas are installed; a test of ours does that for all others.
+
     Raises:
         RenderError: an object, most likely a patched one, breaks a rule.
     """
-    folders = environment_objects(plan, hook)
-    if findings := check_objects(item for objects in folders.values() for item in objects):
+    folders = default_objects(plan)
+    if hook is None and not has_patches(plan):
+        findings = check_objects(_items(folders))
+    else:
+        ours = {_text(item) for item in _items(folders)}
+        folders = _changed(plan, hook, folders)
+        findings = _foreign_findings(plan, folders, ours)
+    if findings:
         raise RenderError(findings)
     return folders
+
+
+def _foreign_findings(plan: Plan, folders: Folders, ours: Container[str]) -> list[Finding]:
+    """Broken rules of objects of which others made those whose texts are not `ours`."""
+    items = _items(folders)
+    foreign = [item for item in items if _text(item) not in ours]
+    findings = schema_findings(plan, foreign) if api_schemas.installed() else []
+    try:
+        return [*findings, *check_objects(items)]
+    except (AttributeError, LookupError, TypeError, ValueError) as problem:
+        # The rules trust the types of fields, which only the schema knows.
+        return findings or [
+            Finding(
+                "K8S001",
+                f"a patch or a chart sets a field to a value of the wrong type: {problem}",
+                "install modelyard[crds], whose schemas name the field",
+            )
+        ]
+
+
+def _items(folders: Folders) -> list[Manifest]:
+    return [item for objects in folders.values() for item in objects]
+
+
+def _text(item: Manifest) -> str:
+    return json.dumps(item, default=str)
+
+
+def _changed(plan: Plan, hook: Hook | None, folders: Folders) -> Folders:
+    """`folders`, after the hook and the models' patches."""
+    composition = Composition(plan, folders)
+    if hook is not None:
+        hook(composition)
+    return _patched(plan, composition.folders)
 
 
 def default_objects(plan: Plan) -> Folders:

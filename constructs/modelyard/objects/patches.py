@@ -2,9 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
+from modelyard.findings import Finding
+from modelyard.object_rules.api_schemas import Path, complaints, is_custom
+from modelyard.object_rules.pods import INSTANCE, at
+from modelyard.planning import Plan
 from modelyard.spec.operation import Patch
 
 
@@ -35,3 +39,51 @@ def apply_patches(objects: Iterable[dict[str, Any]], patches: Iterable[Patch]) -
             raise LookupError(f"patch for kind '{patch.kind}'; this model renders {', '.join(kinds)}")
         items = [merge(item, patch.merge) if item["kind"] == patch.kind else item for item in items]
     return items
+
+
+def has_patches(plan: Plan) -> bool:
+    return any(planned.model.patches for planned in plan.models)
+
+
+def schema_findings(plan: Plan, items: Iterable[Mapping[str, Any]]) -> list[Finding]:
+    """What the API server of the environment's Kubernetes version would refuse in `items` by its schema.
+
+    A problem that comes from a patch has the patch's field.
+
+    Raises:
+        ModuleNotFoundError: the schemas are not installed.
+    """
+    patches = {planned.model.name: planned.model.patches for planned in plan.models}
+    return [*_schema_findings(patches, items, plan.environment.cluster.version)]
+
+
+def _schema_findings(
+    patches: Mapping[str, Sequence[Patch]], items: Iterable[Mapping[str, Any]], version: str
+) -> Iterator[Finding]:
+    for item in items:
+        if is_custom(item):
+            continue
+        model = str((at(item, "metadata.labels") or {}).get(INSTANCE, ""))
+        for found in complaints(item, version):
+            yield Finding(
+                "K8S002",
+                f"{item['kind']} {at(item, 'metadata.name')}: {found.message}",
+                found.fix,
+                subject=model,
+                field=_origin(patches.get(model, ()), item["kind"], found.path),
+            )
+
+
+def _origin(patches: Sequence[Patch], kind: str, path: Path) -> tuple[str | int, ...]:
+    """The field of the patch that sets the value at `path`: of the last one that reaches deepest."""
+    deepest: tuple[str | int, ...] = ("patches",)
+    for position, patch in enumerate(patches):
+        if patch.kind == kind:
+            field: tuple[str | int, ...] = ("patches", position, "merge")
+            value: Any = patch.merge
+            for step in path:
+                if not isinstance(value, dict) or step not in value:
+                    break
+                field, value = (*field, step), value[step]
+            deepest = max(field, deepest, key=len)
+    return deepest

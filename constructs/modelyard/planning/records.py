@@ -53,6 +53,17 @@ class ModelPlan:
         return weights.served_names or tuple(dict.fromkeys((self.model.name, weights.repository)))
 
     @property
+    def gateway_names(self) -> tuple[str, ...]:
+        """Names that the LiteLLM gateway routes to the model, its own first; none for a batch.
+
+        Without the repository's ID, which is served by default: two models may have the same.
+        """
+        if self.model.batch:
+            return ()
+        adapters = (adapter.name for adapter in self.model.adapters)
+        return tuple(dict.fromkeys((self.model.name, *self.model.model.served_names, *adapters)))
+
+    @property
     def interface(self) -> Release:
         """The release that defines the servers' paths and metrics."""
         return self.runner.stand_in or self.serving.release

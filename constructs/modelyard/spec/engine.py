@@ -74,6 +74,7 @@ class EngineSettings(Document):
     gpu_memory_utilization: Annotated[float, Field(ge=0.3, le=0.95)] = 0.9
     """Share of the accelerator's memory for weights, activations and KV cache."""
     dtype: Literal["auto", "bfloat16", "float16"] = "auto"
+    """Number format of unquantized weights; `auto`: the checkpoint's."""
     kv_cache_dtype: Literal["auto", "fp8"] = "auto"
     """`fp8` halves the KV cache."""
     quantization: Literal["auto", "fp8", "int8"] = "auto"

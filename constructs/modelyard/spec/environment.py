@@ -5,7 +5,7 @@ from __future__ import annotations
 
 from typing import Annotated, Literal, Self
 
-from pydantic import AfterValidator, Field, field_validator, model_validator
+from pydantic import AfterValidator, BeforeValidator, Field, field_validator, model_validator
 
 from modelyard.findings import CHECKS
 from modelyard.reading import closest
@@ -14,7 +14,7 @@ from modelyard.spec.document import DNS_LABEL, Document, ObjectName, SecretName
 from modelyard.spec.governance import CostLimits, OfficeHours
 from modelyard.spec.labels import LabelKey, LabelValue, TagKey, TagValue
 from modelyard.spec.network import Cidr, Network
-from modelyard.spec.operation import Access, AllowedClients, Availability, Replicas, Scaling
+from modelyard.spec.operation import Access, AllowedClients, Availability, Replicas, Scaling, parse_replicas
 from modelyard.spec.pool import Pool
 from modelyard.spec.storage import Cache
 
@@ -142,7 +142,9 @@ class GitRepository(Document):
     """The Git repository from which Argo CD reads the rendered tree."""
 
     url: Annotated[str, Field(pattern=r"^(https://|ssh://|git@).+")]
+    """URL of the repository, by HTTPS or SSH."""
     revision: str = "main"
+    """Branch, tag or commit."""
     path: str = "dist"
     """Folder that contains `ENVIRONMENT/`."""
     managed: ArgoCdCapability | None = None
@@ -152,7 +154,10 @@ class GitRepository(Document):
 class Override(Document):
     """The only settings that may differ between environments, so that promotion stays meaningful."""
 
-    replicas: Replicas | None = None
+    replicas: Annotated[
+        Replicas | None, BeforeValidator(parse_replicas, json_schema_input_type=Replicas | int | None)
+    ] = None
+    """A number, or `{min, max}` for autoscaling."""
     scaling: Scaling | None = None
     pool: str | None = None
     access: Access | None = None
@@ -185,6 +190,7 @@ class Environment(Document):
     account: Annotated[str, Field(pattern=r"^[0-9]{12}$")]
     """AWS account ID; quote it, otherwise YAML reads a number."""
     region: Annotated[str, Field(pattern=r"^[a-z]{2}(-[a-z]+)+-[0-9]$")]
+    """AWS region of everything in the environment."""
     availability_zones: Annotated[tuple[str, ...], Field(min_length=2, max_length=3)]
     """Two or three zones of the region, by name; never looked up."""
     policy: Literal["relaxed", "strict"] = "relaxed"

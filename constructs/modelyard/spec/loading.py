@@ -58,7 +58,7 @@ def load_catalogue(folder: Path) -> tuple[Catalogue, list[Finding]]:
     """
     models: dict[str, Model] = {}
     sources: dict[str, YamlSource] = {}
-    paths, findings = _model_paths(folder)
+    paths, findings = model_paths(folder)
     if not paths and not findings:
         findings.append(
             Finding("YAML001", "the folder holds no *.yaml file", "add a model file", Location(str(folder)))
@@ -84,7 +84,7 @@ def load_catalogue(folder: Path) -> tuple[Catalogue, list[Finding]]:
     return Catalogue(MappingProxyType(models), MappingProxyType(sources)), findings
 
 
-def _model_paths(folder: Path) -> tuple[list[tuple[Path, str | None]], list[Finding]]:
+def model_paths(folder: Path) -> tuple[list[tuple[Path, str | None]], list[Finding]]:
     """Every model file with the team of its folder, and findings for unreadable folders.
 
     Silently skipping a folder would remove its models from the cluster.

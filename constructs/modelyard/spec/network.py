@@ -35,6 +35,7 @@ class ExistingVpc(Document):
     """A VPC that is managed elsewhere; Modelyard only adds endpoints and flow logs."""
 
     id: Annotated[str, Field(pattern=r"^vpc-[0-9a-f]{8,17}$")]
+    """ID of the VPC."""
     private_subnets: dict[str, Annotated[str, Field(pattern=r"^subnet-[0-9a-f]{8,17}$")]]
     """Private subnet ID by zone, one for each of `availabilityZones`; nodes and pods run there."""
     route_tables: tuple[Annotated[str, Field(pattern=r"^rtb-[0-9a-f]{8,17}$")], ...] = ()

@@ -31,17 +31,22 @@ class Owner(Document):
     """Who is responsible for the model, and who pays for it."""
 
     team: Annotated[str, Field(pattern=r"^[A-Za-z0-9]([A-Za-z0-9_.-]{0,61}[A-Za-z0-9])?$")]
+    """Team that owns the model, as the environment's `teams` and the labels name it."""
     cost_center: Annotated[str, Field(pattern=r"^[A-Za-z0-9]([A-Za-z0-9_.-]{0,61}[A-Za-z0-9])?$")] | None = (
         None
     )
+    """Cost center, as a label of every object."""
     contact: Annotated[str, Field(max_length=256)] | None = None
+    """Who is called when the model fails, as an annotation of every object."""
 
 
 class Replicas(Document):
     """Number of replicas."""
 
     min: Annotated[int, Field(ge=0, le=500)]
+    """Least replicas, such as 1; 0 scales to zero."""
     max: Annotated[int, Field(ge=1, le=500)]
+    """Most replicas, such as 4."""
 
     @model_validator(mode="after")
     def _ordered(self) -> Self:
@@ -99,12 +104,16 @@ class Scaling(Document):
 
 
 class RolloutSettings(Document):
+    """How replicas are replaced when the model changes."""
+
     strategy: Literal["auto", "surge", "in-place"] = "auto"
     """`surge` starts the new replica first; `in-place` frees the old one's accelerator first; `auto` depends
     on room in the pool."""
 
 
 class Startup(Document):
+    """How long a replica may take to start."""
+
     budget: Budget = None
     """Maximum time until a replica responds, such as 20m; `auto` derives it from size, throughput and
     compilation."""
@@ -114,6 +123,7 @@ class AllowedClients(Document):
     """Pods that may call the endpoint."""
 
     namespace: Annotated[str, Field(pattern=DNS_LABEL)]
+    """Namespace of the pods."""
     pod_labels: dict[LabelKey, LabelValue] = Field(default_factory=dict)
     """Restrict to pods with these labels; default: every pod in the namespace."""
 

@@ -44,6 +44,7 @@ class Pipeline(Document):
     account: Annotated[str, Field(pattern=r"^[0-9]{12}$")]
     """Account of the pipeline, preferably a separate one; quote it, otherwise YAML reads a number."""
     region: Annotated[str, Field(pattern=r"^[a-z]{2}(-[a-z]+)+-[0-9]$")]
+    """Region of the pipeline."""
     stages: Annotated[tuple[StageOrName, ...], Field(min_length=1)]
     """Environments, in order."""
     github_oidc_provider: Literal["create", "existing"] = "create"

@@ -13,6 +13,7 @@ from modelyard.findings import Finding
 from modelyard.reading import NotJson, closest, parse_json
 from modelyard.secret_values import mask, shown
 from modelyard.spec.estimate import EstimateRequest
+from modelyard.spec.messages import nearest, problem
 
 LONGEST_LINE = 4 << 20
 """Maximum bytes of one line: the largest published config.json, with a list of quantized layers, has 2
@@ -43,10 +44,10 @@ def read_question(record: object) -> Question:
     try:
         request = EstimateRequest.model_validate(_whole(record), strict=True, by_alias=True, by_name=False)
     except ValidationError as error:
-        found = [
-            _explain(record, detail) for detail in error.errors(include_url=False, include_context=False)
-        ]
-        return Question(None, tuple(dict.fromkeys(found)), name)
+        found: dict[tuple[str, ...], Finding] = {}  # one a key: a value can fail as text and as a number
+        for detail in error.errors(include_url=False):
+            found.setdefault(tuple(map(str, detail["loc"][:1])), _explain(record, detail))
+        return Question(None, tuple(found.values()), name)
     return Question(request, (), name)
 
 
@@ -92,13 +93,14 @@ def _explain(record: dict[str, Any], detail: ErrorDetails) -> Finding:
         close = closest(key, known)
         fix = f"did you mean '{close[0]}'?" if close else f"known keys are {', '.join(known)}"
         return Finding("SPEC001", f"unknown key {shown(key)}", fix, field=(mask(key),))
-    message = detail["msg"].removeprefix("Value error, ").removeprefix("Input ")
+    message = problem(detail)
     if not key:
         pairs = (("config", "model"), ("accelerator", "acceleratorMemoryGiB"))
         absent = any(all(record.get(name) is None for name in pair) for pair in pairs)
         return Finding("SPEC002" if absent else "SPEC003", message, "state exactly one of the two")
     got = detail["input"]
-    said = f", got {shown(got)}" if isinstance(got, str | int | float | list | None) else ""
-    return Finding(
-        "SPEC003", f"{key}: {message}{said}", "correct the value, or leave the key out", field=(mask(key),)
-    )
+    repeats = detail["type"] == "value_error" and shown(got) in message
+    said = f", got {shown(got)}" if isinstance(got, str | int | float) and not repeats else ""
+    meant = nearest(detail)
+    fix = f"did you mean '{meant}'?" if meant else "correct the value, or leave the key out"
+    return Finding("SPEC003", f"{key}: {message}{said}", fix, field=(mask(key),))

@@ -52,6 +52,7 @@ class RemoteCode(Document):
     """Permission to run code from the model's repository, with a reason."""
 
     reason: Annotated[str, Field(min_length=10)]
+    """Why the code may run, and who read it."""
 
 
 ConfigJson = Annotated[
@@ -116,8 +117,11 @@ class Adapter(Recorded):
     """A LoRA adapter served beside the base model."""
 
     name: ObjectName
+    """Name under which clients ask for the adapter."""
     uri: HubUri
+    """Repository of the adapter."""
     revision: Revision = "main"
+    """Branch, tag or 40-digit commit of the repository."""
     rank: Literal[1, 8, 16, 32, 64, 128, 256, 320, 512] = 16
     """Rank of the adapter's matrices."""
 
@@ -126,7 +130,9 @@ class DraftModel(Recorded):
     """Weights of a draft model."""
 
     uri: HubUri
+    """Repository of the draft model or head."""
     revision: Revision = "main"
+    """Branch, tag or 40-digit commit of the repository."""
     architecture: str | None = None
     """Hugging Face ID of a model with the same architecture, if the URI is not in the table."""
     config: ConfigJson | None = None

@@ -57,7 +57,11 @@ class TooMuch(MarkedYAMLError):  # type: ignore[misc]
 
 
 class NotPlainData(MarkedYAMLError):  # type: ignore[misc]
-    """The text has something at `problem_mark` that no field can hold."""
+    """The text has something at `problem_mark` that no field can hold; `fix` says what to do."""
+
+    def __init__(self, problem: str, fix: str, mark: Any) -> None:
+        super().__init__(None, None, problem, mark)
+        self.fix = fix
 
 
 @dataclass(frozen=True)
@@ -110,7 +114,9 @@ class _Reader:
         next(self._events)  # the document ends
         after = next(self._events)
         if not isinstance(after, yaml.StreamEndEvent):
-            raise NotPlainData(None, None, "another document begins; a file holds one", after.start_mark)
+            raise NotPlainData(
+                "another document begins; a file holds one", "put it into a file of its own", after.start_mark
+            )
         return data
 
     def _value(self, event: Any, path: FieldPath, depth: int) -> Any:
@@ -154,7 +160,7 @@ class _Reader:
             key, text = self._key(item, depth + 1)
             merges = text == "<<" and isinstance(item, yaml.ScalarEvent) and _is_plain(item)
             if key in own or (merges and merged is not None):
-                raise NotPlainData(None, None, f"the key {short(text)} stands twice", item.start_mark)
+                raise NotPlainData(f"the key {short(text)} stands twice", "keep one", item.start_mark)
             self.keys[*path, text] = self._place(item)
             start = next(self._events)
             value = self._value(start, (*path, text), depth + 1)
@@ -176,7 +182,11 @@ class _Reader:
             if event.anchor is not None:
                 self._anchors[event.anchor] = _Anchored(key, text, 1, 1)
         if text is None:
-            raise NotPlainData(None, None, "a key is a mapping or a list, not a word", event.start_mark)
+            raise NotPlainData(
+                "a key is a mapping or a list, not a word",
+                "quote a value that begins with a brace or a bracket",
+                event.start_mark,
+            )
         if len(text) > LONGEST_KEY:
             raise TooMuch(None, None, f"a key has more than {LONGEST_KEY} characters", event.start_mark)
         return key, text
@@ -184,11 +194,15 @@ class _Reader:
     def _alias(self, event: Any, depth: int) -> _Anchored:
         name = short(event.anchor)
         if event.anchor not in self._anchors:
-            raise NotPlainData(None, None, f"alias *{name} has no anchor before it", event.start_mark)
+            raise NotPlainData(
+                f"alias *{name} has no anchor before it",
+                "quote a value that begins with *, or set the anchor before",
+                event.start_mark,
+            )
         found = self._anchors[event.anchor]
         if found is None:
             raise NotPlainData(
-                None, None, f"alias *{name} stands within what it stands for", event.start_mark
+                f"alias *{name} stands within what it stands for", "write the value", event.start_mark
             )
         self._count(found.size, depth + found.levels - 1, event)
         return found
@@ -218,20 +232,22 @@ def _merged(value: Any, event: Any) -> dict[Any, Any]:
     for each in reversed(value if isinstance(value, list) else [value]):
         if not isinstance(each, dict):
             problem = "a key << brings in what is no mapping and no list of mappings"
-            raise NotPlainData(None, None, problem, event.start_mark)
+            raise NotPlainData(problem, "give a mapping after <<, or quote the key", event.start_mark)
         merged |= each
     return merged
 
 
 def _is_plain(event: Any) -> bool:
     """Whether the scalar has neither quotes nor a tag."""
-    return bool(event.implicit[0]) and event.tag in (None, "!")
+    return bool(event.implicit[0]) and event.tag is None
 
 
 def _check_tag(event: Any, kind: str) -> None:
-    if event.tag not in (None, "!", f"{_CORE}{kind}"):
+    if event.tag not in (None, f"{_CORE}{kind}"):
         name = short(event.tag.removeprefix(_CORE))
-        raise NotPlainData(None, None, f"the tag {name} means nothing here", event.start_mark)
+        raise NotPlainData(
+            f"the tag {name} means nothing here", "take it out, or quote the value", event.start_mark
+        )
 
 
 def _scalar(event: Any) -> Any:
@@ -240,7 +256,7 @@ def _scalar(event: Any) -> Any:
         if text in _WORDS:
             return _WORDS[text]
         return _number(text, event) if text[0] in _NUMERIC else text
-    if event.tag in (None, "!", f"{_CORE}str"):
+    if event.tag in (None, f"{_CORE}str"):
         return text
     kind = event.tag.removeprefix(_CORE)
     if kind not in _TAGGED:
@@ -249,8 +265,9 @@ def _scalar(event: Any) -> Any:
     if kind == "float" and type(value) is int:
         value = float(value)
     if not isinstance(value, _TAGGED[kind]) or (kind == "int" and isinstance(value, bool)):
-        problem = f"not a value of type {kind}; quote it where it is text"
-        raise NotPlainData(None, None, problem, event.start_mark)
+        raise NotPlainData(
+            f"not a value of type {kind}", "take the tag out, or quote the value", event.start_mark
+        )
     return value
 
 

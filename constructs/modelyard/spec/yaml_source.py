@@ -12,6 +12,7 @@ from yaml.error import MarkedYAMLError, YAMLError  # type: ignore[import-untyped
 
 from modelyard.findings import Finding, Location
 from modelyard.reading import SPEC, FileKind, read_file, short
+from modelyard.spec.yaml_problems import explained
 from modelyard.spec.yaml_reader import FieldPath, TooMuch, location_of, yaml_data
 
 MOST_LINES = 10_000
@@ -71,12 +72,7 @@ def parse_yaml(text: str, file: str) -> YamlSource | Finding:
     except TooMuch as error:
         return Finding("YAML002", str(error.problem), _LESS, location_of(error.problem_mark, file))
     except MarkedYAMLError as error:
-        return Finding(
-            "YAML001",
-            _problem(error, text),
-            "correct the YAML at this position",
-            _wrong_at(error, text, file),
-        )
+        return Finding("YAML001", *explained(error, text), _wrong_at(error, text, file))
     except YAMLError as error:
         return Finding("YAML001", short(str(error).splitlines()[0], 200), "correct the YAML", Location(file))
     data = found.data
@@ -90,19 +86,12 @@ def parse_yaml(text: str, file: str) -> YamlSource | Finding:
     return YamlSource(file, text, data, found.keys, found.values)
 
 
-def _problem(error: MarkedYAMLError, text: str) -> str:
-    """The library's message with its context, which names the kind of bracket or quote."""
-    if "cannot start any token" in str(error.problem):
-        here = text[error.problem_mark.index]
-        return "a tab where YAML wants spaces" if here == "\t" else f"no value begins with {here}; quote it"
-    said = ": ".join(str(each) for each in (error.context, error.problem) if each)
-    return short(" ".join(said.split()) or "not valid YAML", 200)
-
-
 def _wrong_at(error: MarkedYAMLError, text: str, file: str) -> Location:
-    """The error location: the start of an unterminated construct, and at most the last character."""
+    """The error location: the line that is no `key: value`, the start of an unterminated construct, and at
+    most the last character."""
     end = len(text.rstrip())
-    for mark in (error.problem_mark, error.context_mark):
+    marks = [error.problem_mark, error.context_mark]
+    for mark in reversed(marks) if error.context == "while scanning a simple key" else marks:
         if mark is not None and mark.index < end:
             return location_of(mark, file)
     return _counted(text, end, file)

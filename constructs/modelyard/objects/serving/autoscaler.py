@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import json
+import re
 from typing import Any
 
 from modelyard.engines import metrics_of
@@ -65,10 +67,9 @@ def _activator(plan: ModelPlan, environment: Environment) -> list[dict[str, Any]
     """A trigger on requests at the LiteLLM proxy, which also counts those that find no replica."""
     if plan.model.scaling.activator is None:
         return []
-    asked = (
-        f'litellm_proxy_total_requests_metric_total{{namespace="{environment.namespace}", '
-        f'requested_model="{plan.model.name}"}}'
-    )
+    names = plan.gateway_names
+    by_name = f'="{names[0]}"' if len(names) == 1 else f"=~{json.dumps('|'.join(map(re.escape, names)))}"
+    asked = f'litellm_proxy_total_requests_metric_total{{namespace="{environment.namespace}", requested_model{by_name}}}'
     query = f"sum(increase({asked}[{_ASKED_WITHIN}])) or vector(0)"
     return [_prometheus(environment, query, "AverageValue", threshold=_NEVER_MORE_THAN_ONE)]
 

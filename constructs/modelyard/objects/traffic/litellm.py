@@ -34,10 +34,12 @@ _MODES = {"generate": "chat", "embed": "embedding", "rerank": "rerank"}
 
 
 def proxy_config(plans: Sequence[ModelPlan], namespace: str) -> dict[str, Any]:
-    """`config.yaml` of the proxy: every model under its name, at its Service, with its own key if it has
-    one."""
+    """`config.yaml` of the proxy: every model under its names and those of its adapters, at its Service,
+    with its own key if it has one."""
     return {
-        "model_list": [_entry(plan, namespace) for plan in plans if _answers(plan)],
+        "model_list": [
+            _entry(plan, name, namespace) for plan in plans if _answers(plan) for name in plan.gateway_names
+        ],
         "general_settings": {"master_key": "os.environ/LITELLM_MASTER_KEY", "disable_spend_logs": True},
         "litellm_settings": {"callbacks": ["prometheus"], "drop_params": True, "request_timeout": 3600},
         # The Service handles a missing replica; a started request is not sent again.
@@ -49,15 +51,17 @@ def _answers(plan: ModelPlan) -> bool:
     return plan.role != "prefill" and plan.model.batch is None
 
 
-def _entry(plan: ModelPlan, namespace: str) -> dict[str, Any]:
+def _entry(plan: ModelPlan, name: str, namespace: str) -> dict[str, Any]:
     rerank = plan.model.task == "rerank"
     address = f"http://{plan.model.name}.{namespace}"
     key = plan.model.access.api_key
+    # `servedNames` replace the model's own name at the server.
+    known = (*plan.served_names, *(adapter.name for adapter in plan.model.adapters))
     return {
-        "model_name": plan.model.name,
+        "model_name": name,
         "litellm_params": {
-            # The model name in the request to the server is the part after the slash.
-            "model": f"{'hosted_vllm' if rerank else 'openai'}/{plan.model.name}",
+            # The model name in the request to the server is the part after the first slash.
+            "model": f"{'hosted_vllm' if rerank else 'openai'}/{name if name in known else known[0]}",
             "api_base": address if rerank else f"{address}/v1",
             "api_key": f"os.environ/{key_variable(key)}" if key else "none",
         },

@@ -27,6 +27,7 @@ PLAN_CHECKS: tuple[Check, ...] = (
     environment_checks.gateways,
     environment_checks.teams_accelerators,
     environment_checks.overrides,
+    environment_checks.gateway_names,
     pool_checks.unknown_accelerators,
     pool_checks.wrong_types,
     pool_checks.offered,

@@ -84,7 +84,7 @@ def overrides(proposal: Proposal) -> Iterator[Finding]:
             yield Finding(
                 "ENV002",
                 f"override for unknown model '{name}'",
-                f"known models are {', '.join(models) or 'none'}",
+                f"{suggestion(name, models)}known models are {', '.join(models) or 'none'}",
                 subject=proposal.subject,
                 field=("overrides", name),
             )
@@ -92,7 +92,28 @@ def overrides(proposal: Proposal) -> Iterator[Finding]:
             yield Finding(
                 "ENV002",
                 f"override of {name} names unknown pool '{override.pool}'",
-                f"known pools are {', '.join(environment.pools) or 'none'}",
+                f"{suggestion(override.pool, environment.pools)}known pools are {', '.join(environment.pools) or 'none'}",
                 subject=proposal.subject,
                 field=("overrides", name, "pool"),
             )
+
+
+def gateway_names(proposal: Proposal) -> Iterator[Finding]:
+    """Names that the LiteLLM gateway would route to either of two models."""
+    if proposal.environment.litellm is None:
+        return
+    owners: dict[str, str] = {}
+    for planned in proposal.plans:
+        if planned.role == "prefill":
+            continue
+        for name in planned.gateway_names:
+            owner = owners.setdefault(name, planned.model.name)
+            if owner != planned.model.name:
+                adapter = name in {each.name for each in planned.model.adapters}
+                yield Finding(
+                    "NAME001",
+                    f"the LiteLLM gateway would send requests for '{name}' to {owner} or to {planned.model.name}",
+                    f"choose another name {'for the adapter' if adapter else 'under servedNames'}",
+                    subject=planned.model.name,
+                    field=("adapters",) if adapter else ("model", "servedNames"),
+                )
