@@ -1,7 +1,7 @@
 """A Hugging Face Hub in this process, which huggingface_hub itself talks to.
 
-It answers the paths that huggingface_hub 2.4 asks: `/api/models/ID/revision/REF` with the files' sizes, and
-`/ID/resolve/REF/FILE` with HEAD, GET and ranges, commit and ETag. Of a file of weights only the header is
+It answers the paths that huggingface_hub 2.4 asks: `/api/models/ID/revision/REF` with the files' sizes,
+`/api/models/ID/tree/REF`, and `/ID/resolve/REF/FILE` with HEAD, GET and ranges, commit and ETag. Of a file of weights only the header is
 stored: the rest is a length.
 """
 
@@ -23,6 +23,7 @@ TOKEN = "hf_" + "a" * 34
 """The only token that the Hub knows."""
 
 _API = re.compile(r"/api/models/(?P<id>[^/]+/[^/]+)(?:/revision/(?P<ref>[^/]+))?")
+_TREE = re.compile(r"/api/models/(?P<id>[^/]+/[^/]+)/tree/(?P<ref>[^/]+)")
 _FILE = re.compile(r"/(?P<id>[^/]+/[^/]+)/resolve/(?P<ref>[^/]+)/(?P<file>.+)")
 _RANGE = re.compile(r"bytes=(\d+)-(\d+)")
 
@@ -127,6 +128,10 @@ def hub() -> Iterator[FakeHub]:
         server.server_close()
 
 
+def _etag(file: Sparse) -> str:
+    return hashlib.sha1(file.head, usedforsecurity=False).hexdigest()
+
+
 class _Refused(Exception):
     def __init__(self, status: int, code: str, message: str = "") -> None:
         super().__init__(message)
@@ -167,6 +172,8 @@ class _Handler(BaseHTTPRequestHandler):
             raise _Refused(self.hub.failing, "", "out of order")
         if (match := _API.fullmatch(path)) is not None:
             return self._info(match["id"], unquote(match["ref"] or "main"))
+        if (match := _TREE.fullmatch(path)) is not None:
+            return self._tree(match["id"], unquote(match["ref"]))
         if (match := _FILE.fullmatch(path)) is not None:
             return self._file(match["id"], unquote(match["ref"]), unquote(match["file"]))
         raise _Refused(404, "", "Not Found")
@@ -197,6 +204,14 @@ class _Handler(BaseHTTPRequestHandler):
         }
         return 200, json.dumps(body).encode(), {"Content-Type": "application/json"}
 
+    def _tree(self, name: str, ref: str) -> tuple[int, bytes, dict[str, str]]:
+        found, _ = self._repository(name, ref)
+        rows = [
+            {"type": "file", "path": file, "size": each.size, "oid": _etag(each)}
+            for file, each in found.files.items()
+        ]
+        return 200, json.dumps(rows).encode(), {"Content-Type": "application/json"}
+
     def _file(self, name: str, ref: str, file: str) -> tuple[int, bytes, dict[str, str]]:
         found, commit = self._repository(name, ref)
         if found.gated:
@@ -209,7 +224,7 @@ class _Handler(BaseHTTPRequestHandler):
             raise _Refused(404, "EntryNotFound", "Entry not found")
         headers = {
             "X-Repo-Commit": commit,
-            "ETag": f'"{hashlib.sha1(content.head, usedforsecurity=False).hexdigest()}"',
+            "ETag": f'"{_etag(content)}"',
             "Accept-Ranges": "bytes",
         }
         asked = _RANGE.fullmatch(self.headers.get("Range", ""))
