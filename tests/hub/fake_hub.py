@@ -1,8 +1,8 @@
 """A Hugging Face Hub in this process, which huggingface_hub itself talks to.
 
 It answers the paths that huggingface_hub 2.4 asks: `/api/models/ID/revision/REF` with the files' sizes,
-`/api/models/ID/tree/REF`, and `/ID/resolve/REF/FILE` with HEAD, GET and ranges, commit and ETag. Of a file of weights only the header is
-stored: the rest is a length.
+`/api/models/ID/tree/REF`, and `/ID/resolve/REF/FILE` with HEAD, GET and ranges, commit and ETag. Of a file of
+weights only the header is stored: the rest is a length.
 """
 
 from __future__ import annotations
