@@ -9,11 +9,13 @@ from pathlib import Path
 import pytest
 from huggingface_hub import constants
 
+from modelyard.checkpoints import architectures
 from modelyard.checkpoints.tensor_types import tensor_bytes
 from modelyard.spec import load_model
-from tests.hub.fake_hub import TOKEN, FakeHub, Repository, Sparse, text_file
+from tests.hub.checkpoint_tensors import tensors_of
+from tests.hub.fake_hub import TOKEN, FakeHub, Repository, Sparse, checkpoint_files, text_file
 from tests.hub.gguf_file import llama_file
-from tests.hub.repositories import COMMIT, LATER, small, small_files
+from tests.hub.repositories import COMMIT, LATER, SMALL, small, small_files
 from tests.unit.given import Modelyard
 
 RECORD = Path("models/checkpoints/acme--small.json")
@@ -256,6 +258,16 @@ def test_a_class_that_is_not_known_is_refused_with_the_engines_that_serve_it_and
     assert modelyard("model", "add", "hf://acme/small", "--architecture", "Qwen/Qwen3-0.6B").code == 0
 
 
+def test_a_tied_output_layer_that_is_stored_as_well_is_no_difference(
+    the_hub: FakeHub, modelyard: Modelyard
+) -> None:
+    tensors = tensors_of(architectures()[SMALL])
+    tensors["lm_head.weight"] = tensors["model.embed_tokens.weight"]
+    the_hub.repositories["acme/small"] = small(files=checkpoint_files(architectures().config(SMALL), tensors))
+
+    assert modelyard("model", "add", "hf://acme/small").err == ""
+
+
 def test_another_count_of_parameters_than_the_configs_is_a_warning(
     the_hub: FakeHub, modelyard: Modelyard
 ) -> None:
@@ -264,7 +276,8 @@ def test_another_count_of_parameters_than_the_configs_is_a_warning(
     answer = modelyard("model", "add", "hf://acme/small")
 
     assert answer.code == 0
-    assert "MODEL003" in answer.err
+    assert "MODEL003 warning" in answer.err
+    assert "weights are exact by the tensors" in answer.err
 
 
 @pytest.mark.parametrize(

@@ -137,7 +137,7 @@ def add(
     added = AddedModel(
         record, arch, path, differs, there or (written[0] if written else None), there is not None
     )
-    show(added, models, parameter_findings(arch, weight_counts(record.tensor_list)), output)
+    show(added, models, parameter_findings(arch, weight_counts(record.tensor_list), exact=True), output)
     return 0
 
 
