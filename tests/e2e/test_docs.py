@@ -1,10 +1,10 @@
 """Every command in the documentation runs.
 
 Blocks marked `sh` are executed in order, file by file, in a copy of the project. `sh exit=1` must fail with
-that code. `sh aws` needs an account: only its syntax is checked. `sh account` runs against a fake account of
-environment prod, one per page. `sh localcloud` runs against environment prod on the embedded AWS, deployed
-once per page, and a fake cluster, see deployed_prod.py. Make targets are dry runs here; test_make_up.py runs
-them.
+that code. `sh aws` needs an account and `sh network` a connection: only their syntax is checked. `sh account`
+runs against a fake account of environment prod, one per page. `sh localcloud` runs against environment prod
+on the embedded AWS, deployed once per page, and a fake cluster, see deployed_prod.py. Make targets are dry
+runs here; test_make_up.py runs them.
 """
 
 from __future__ import annotations
@@ -36,8 +36,8 @@ class Block:
     script: str
 
     @property
-    def needs_account(self) -> bool:
-        return "aws" in self.info.split()
+    def needs_others(self) -> bool:
+        return not {"aws", "network"}.isdisjoint(self.info.split())
 
     @property
     def meets_fake_account(self) -> bool:
@@ -120,7 +120,7 @@ def test_commands_of_the_page_run(page: Path, tmp_path: Path, request: pytest.Fi
     for block in found:
         script = re.sub(r"^make ", "make --dry-run ", block.script, flags=re.MULTILINE)
         preamble = f"set -eu\nexport PATH={ROOT / '.venv' / 'bin'}:$PATH\n"
-        options = ["-n"] if block.needs_account else []
+        options = ["-n"] if block.needs_others else []
         result = subprocess.run(
             ["bash", *options, "-c", preamble + script],
             cwd=tmp_path,
@@ -129,7 +129,7 @@ def test_commands_of_the_page_run(page: Path, tmp_path: Path, request: pytest.Fi
             text=True,
             check=False,
         )
-        expected = 0 if block.needs_account else block.exit_code
+        expected = 0 if block.needs_others else block.exit_code
         assert result.returncode == expected, f"{script}\n{result.stdout}{result.stderr}"
 
 

@@ -12,12 +12,17 @@ import json
 import tempfile
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
+from datetime import date
 from functools import cache
 from pathlib import Path
 from types import MappingProxyType
 from typing import Any, Final
 
 from modelyard.checkpoints import UnreadableConfig, architectures, read_config
+from modelyard.checkpoints.gguf_config import NoConfig, config_of
+from modelyard.checkpoints.gguf_header import read_gguf_header
+from modelyard.checkpoints.safetensors_header import read_header
+from modelyard.checkpoints.tensors import WrongTensors, fold
 from modelyard.cli.answers import answer, answer_line
 from modelyard.cli.bench import _is_result
 from modelyard.cli.workspace import read_config_file
@@ -29,6 +34,8 @@ from modelyard.findings import Finding
 from modelyard.hardware.prices import read_prices
 from modelyard.live.account.prices import _offers
 from modelyard.live.account.secrets import WrongValue, checked_value
+from modelyard.live.checkpoints.reading import Asked, read_checkpoint
+from modelyard.live.checkpoints.source import Facts, NotRead
 from modelyard.live.verification.reports import CheckJob, UnreadableTree, check_jobs, job_outcome, read_report
 from modelyard.localcloud.deployment import AssemblyRefused, target_of
 from modelyard.localcloud.entries import UnreadableJournal
@@ -44,6 +51,8 @@ from modelyard.spec.question import read_questions
 from modelyard.writing import Ownership
 from tests.fuzz.documents import by_bytes
 from tests.hostile.files import FIXTURES, NO_TEXT, THREE_LINES
+from tests.hub.fake_hub import safetensors_file
+from tests.hub.gguf_file import llama_file
 
 ROOT: Final = Path(__file__).parents[2]
 FILES: Final = Path(__file__).parents[1] / "fixtures"
@@ -135,6 +144,67 @@ def _read_config(content: bytes) -> None:
         _printed([config])
     else:
         read_config(config)
+
+
+def _read_checkpoint(content: bytes) -> None:
+    """As a record beside a model file that needs it."""
+    _file("recorded/checkpoints/acme--small.json", content)
+    lines = b"model: 'hf://acme/small'\naccelerator: l40s\nreplicas: 1\n"
+    model, _, findings = load_model(_file("recorded/small.yaml", lines))
+    _printed(findings)
+    _planned(model, _environment())
+
+
+def _records() -> list[bytes]:
+    record = {
+        "schema": 1,
+        "uri": "hf://acme/small",
+        "revision": "c" * 40,
+        "ref": "main",
+        "date": "2026-11-22",
+        "gated": True,
+        "config": _CONFIG,
+        "tensors": {
+            "model.embed_tokens.weight": ["BF16", [128256, 2048]],
+            "model.layers.{0..15}.mlp.up_proj.weight": ["BF16", [8192, 2048]],
+            "model.layers.{0,2..15}.mlp.experts.{0..7}.up_proj.weight_scale": ["F32", [1]],
+        },
+        "files": {"small.gguf": {"tensors": {"blk.{0..15}.ffn_up.weight": ["Q4_K", [8192, 2048]]}}},
+    }
+    return _json(record)
+
+
+class _FromBytes:
+    """The same bytes as every file of a checkpoint."""
+
+    name = "acme/small"
+    facts = Facts()
+
+    def __init__(self, content: bytes) -> None:
+        self._content = content
+        listed = ("config.json", "generation_config.json", "model.safetensors")
+        self.files = dict.fromkeys(listed, len(content))
+
+    def read(self, file: str, start: int, length: int) -> bytes:
+        return self._content[start : start + length]
+
+
+def _read_source(content: bytes) -> None:
+    source = _FromBytes(content)
+    with contextlib.suppress(NotRead):
+        read_checkpoint(source, Asked("hf://acme/small"), date(2026, 11, 22))
+    source.files = {"small.gguf": len(content)}
+    with contextlib.suppress(NotRead):
+        read_checkpoint(source, Asked("hf://acme/small"), date(2026, 11, 22))
+
+
+def _gguf_seeds() -> list[bytes]:
+    file = llama_file({"*": "Q4_K"})
+    return [file.head[:20_000], file.head]
+
+
+def _safetensors_seeds() -> list[bytes]:
+    return [safetensors_file({"model.layers.0.a.weight": ("BF16", (2, 3))}).head]
 
 
 def _read_questions(content: bytes) -> None:
@@ -288,9 +358,32 @@ READERS: Final[Mapping[str, Reader]] = {
     "pipeline file": Reader(_read_pipeline, ("spec.loading",), seeds=lambda: _yaml_seeds("pipeline.yaml")),
     "config.json": Reader(
         _read_config,
-        ("cli.workspace", "cli.hub", "spec.loading", "reading.json_text"),
+        ("cli.workspace", "spec.loading", "reading.json_text"),
         (UnreadableConfig,),
         lambda: _json(_CONFIG),
+    ),
+    "record of a checkpoint": Reader(
+        _read_checkpoint, ("spec.checkpoint_files", "spec.checkpoint", "checkpoints.stored"), seeds=_records
+    ),
+    "record of a checkpoint by keys": Reader(
+        by_bytes(_read_checkpoint, _records), ("spec.checkpoint_files", "checkpoints.tensors")
+    ),
+    "files of a checkpoint": Reader(
+        _read_source,
+        ("live.checkpoints.reading", "live.checkpoints.hub", "live.checkpoints.folder", "cli.model"),
+        seeds=lambda: [*_safetensors_seeds(), *_gguf_seeds(), *_json(_CONFIG)],
+    ),
+    "safetensors header": Reader(
+        lambda content: fold(read_header(lambda start, length: content[start : start + length])),
+        ("checkpoints.safetensors_header", "checkpoints.tensors"),
+        (WrongTensors,),
+        _safetensors_seeds,
+    ),
+    "GGUF header": Reader(
+        lambda content: config_of(read_gguf_header(lambda start, length: content[start : start + length])),
+        ("checkpoints.gguf_header", "checkpoints.gguf_config"),
+        (WrongTensors, NoConfig),
+        _gguf_seeds,
     ),
     "questions": Reader(
         _read_questions,

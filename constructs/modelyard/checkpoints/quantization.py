@@ -9,6 +9,7 @@ from functools import cached_property
 from typing import Any, Literal
 
 from modelyard.checkpoints.module_patterns import ModulePatterns, WrongPattern, module_patterns
+from modelyard.checkpoints.tensor_types import gguf_bits
 
 # MXFP4 has one 8-bit exponent per 32 values (OCP Microscaling 1.0); NVFP4 one FP8 scale per 16.
 _MX_BLOCK = 32
@@ -18,22 +19,6 @@ _NV_BLOCK = 16
 _NF_BLOCK = 64
 _NF_OUTER = 256
 _GROUP = 128
-# Bits per weight of the GGUF types, scales included (ggml-quants.c, block sizes).
-GGUF_BITS: Mapping[str, float] = {
-    "F16": 16.0,
-    "BF16": 16.0,
-    "Q8_0": 8.5,
-    "Q6_K": 6.5625,
-    "Q5_K_M": 5.67,
-    "Q5_K_S": 5.52,
-    "Q5_0": 5.5,
-    "Q4_K_M": 4.83,
-    "Q4_K_S": 4.58,
-    "Q4_0": 4.5,
-    "IQ4_XS": 4.25,
-    "Q3_K_M": 3.9,
-    "Q2_K": 3.0,
-}
 
 FormatName = Literal["16bit", "fp8", "int8", "int4", "nf4", "mxfp4", "nvfp4", "gguf"]
 
@@ -164,9 +149,9 @@ def _named(method: str, config: Mapping[str, Any]) -> Quantization:
         )
     if method == "gguf":
         kind = str(config.get("type") or (said or ["Q4_K_M"])[0]).upper()
-        if kind not in GGUF_BITS:
-            raise UnknownQuantization(f"GGUF type {kind}; known are {', '.join(GGUF_BITS)}")
-        return Quantization("gguf", round(GGUF_BITS[kind]), Format("gguf", GGUF_BITS[kind]), embeddings=True)
+        if (bits_stored := gguf_bits().get(kind)) is None:
+            raise UnknownQuantization(f"GGUF type {kind}; known are {', '.join(gguf_bits())}")
+        return Quantization("gguf", round(bits_stored), Format("gguf", bits_stored), embeddings=True)
     if method.startswith("modelopt"):
         return _modelopt(config, skipped)
     if method in ("nvfp4", "fp4"):

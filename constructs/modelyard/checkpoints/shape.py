@@ -87,6 +87,21 @@ class Vision:
 
 
 @dataclass(frozen=True)
+class StoredWeights:
+    """Exact bytes of a checkpoint's tensors, unsplit, in the types in which the engine loads them. `total`:
+    as stored, of all tensors. `layers`: of each layer, outside the routed experts and in them. `drafts`:
+    multi-token prediction layers. `other`: tensors outside the layers that belong to nothing else."""
+
+    total: int
+    layers: tuple[tuple[int, int], ...]
+    embedding: int = 0
+    head: int = 0
+    vision: int = 0
+    drafts: int = 0
+    other: int = 0
+
+
+@dataclass(frozen=True)
 class Architecture:
     """Shape of one checkpoint.
 
@@ -97,7 +112,8 @@ class Architecture:
     one extra logit per head. `dense_layers`: layers with a plain MLP; None: all without experts.
     `bytes_per_parameter`: of unquantized weights. `mtp_layers`: multi-token prediction layers, loaded only
     for speculative decoding. `gated`: the download needs an accepted licence and a token. `tested`: False if
-    the family's formula was never checked against a measurement.
+    the family's formula was never checked against a measurement. `stored`: exact sizes, where the
+    checkpoint's tensors are known.
     """
 
     model_id: str
@@ -138,6 +154,7 @@ class Architecture:
     tested: bool = True
     published_parameters: float = 0.0
     source: str = ""
+    stored: StoredWeights | None = None
 
     def __hash__(self) -> int:
         # Part of a cache key: a few fields tell architectures apart, and hashing all is slow.

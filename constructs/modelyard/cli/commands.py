@@ -25,6 +25,7 @@ COMMANDS = {
     "explain": "Explain a model (memory ledger, placement, rollout, start-up, cost, throughput) or a finding's code.",
     "estimate": "Estimate the memory of one GPU: weights, activation, overhead, and the KV cache that is left.",
     "size": "List the accelerators that can hold a model, cheapest first, with the memory of one GPU drawn.",
+    "model": "Record what is known of a model's checkpoint, so that everything afterwards is offline and reviewed.",
     "catalog": "List what is known: accelerators, instances, models or engines; or refresh the prices of a region.",
     "schema": "Print or write JSON Schema for model and environment files, pipeline.yaml and modelyard.yaml.",
     "endpoint": "Show how to call a model: addresses, names, key, and a first request for curl and for Python.",

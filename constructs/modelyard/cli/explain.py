@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
+from dataclasses import replace
 from typing import Annotated
 
 import typer
 
 from modelyard.cli.completion import models_and_codes
 from modelyard.cli.cost import cost_facts, throughput_facts
+from modelyard.cli.hub import HubOption, with_hub
 from modelyard.cli.ledger_bar import has_colours, ledger_lines
 from modelyard.cli.plan import model_json
 from modelyard.cli.printing import (
@@ -57,12 +59,15 @@ def explain(
     checks: Annotated[
         bool, typer.Option("--checks", help="List the codes of checks that found nothing.")
     ] = False,
+    hub: HubOption = False,
     output: OutputOption = Output.table,
 ) -> int:
     if (check := CHECKS.get(what.upper())) is not None:
         _explain_check(check, output)
         return 0
     project = load_project(env, models, environments)
+    if hub:
+        project = replace(project, catalogue=with_hub(project.catalogue))
     planned = project.plan()
     if what not in project.catalogue.models:
         raise typer.BadParameter(_unknown(what, project.catalogue.models))

@@ -1,77 +1,148 @@
-"""A checkpoint's facts from Hugging Face, for models that the bundled table does not have. Only on
-request."""
+"""`--hub`: facts of models that neither a record nor the table has, asked of Hugging Face for one run."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from pathlib import Path
-from typing import Any
+from datetime import date
+from types import MappingProxyType
+from typing import Annotated, Any, TypeVar
 
-from modelyard.cli.workspace import CommandError, read_config_file
-from modelyard.findings import Finding
+import typer
+
+from modelyard.checkpoints import architectures
+from modelyard.checkpoints.stored import weight_counts
+from modelyard.cli.extras import needed_for
+from modelyard.cli.printing import console
+from modelyard.cli.workspace import CommandError
+from modelyard.live.checkpoints.hub import HubRepository, Unreached
+from modelyard.live.checkpoints.reading import Asked, json_object, read_checkpoint
+from modelyard.live.checkpoints.source import NotRead
+from modelyard.spec import Catalogue, Model
+from modelyard.spec.checkpoint import CheckpointRecord
+from modelyard.spec.weights import DraftModel, Weights
+
+W = TypeVar("W", Weights, DraftModel)
+
+HubOption = Annotated[
+    bool,
+    typer.Option(
+        "--hub", help="Ask Hugging Face about models that neither a record nor the table has; write nothing."
+    ),
+]
 
 
 @dataclass(frozen=True)
 class HubModel:
-    """`config`: the repository's config.json; `parameters`: parameter counts by safetensors dtype, empty if
+    """`config`: the repository's config.json; `parameters`: stored weights by safetensors type, empty if
     the Hub has none."""
 
     config: dict[str, Any]
     parameters: Mapping[str, int]
 
 
-def fetch(repository: str) -> HubModel:
-    """Download from the Hub (`HF_ENDPOINT`, `HF_TOKEN`, and the cache of huggingface_hub apply).
+def repository_of(uri: str, revision: str, *, needed_by: str) -> HubRepository:
+    """The repository of `uri`, `hf://ORG/NAME`.
 
     Raises:
-        CommandError: the Hub cannot be reached, or does not have the repository.
+        CommandError: huggingface_hub is not installed.
     """
-    try:
-        import huggingface_hub
-        from huggingface_hub import errors
-    except ImportError:
-        raise CommandError(
-            "--hub needs huggingface_hub: pip install 'modelyard[hub]', or give --config DIR with the config.json"
-        ) from None
+    with needed_for(needed_by, "hub"):
+        found = HubRepository(uri.removeprefix("hf://"), revision)
+    return found
+
+
+def ask(uri: str, revision: str = "main", file: str | None = None) -> CheckpointRecord:
+    """The record of `uri` as the Hub answers now.
+
+    Raises:
+        CommandError: huggingface_hub is not installed.
+        NotRead: the Hub does not answer, or does not describe the model.
+    """
+    source = repository_of(uri, revision, needed_by="--hub")
+    return read_checkpoint(source, Asked(uri, (file,) if file else ()), date.today())
+
+
+def fetch(repository: str) -> HubModel:
+    """What the Hub knows of `repository`, or its config.json in huggingface_hub's cache without a connection.
+
+    Raises:
+        CommandError: neither has it.
+    """
     way_out = f"give --config DIR with the config.json of {repository}"
     try:
-        # First, because it fails at once without a connection; a download retries for half a minute.
-        published, reached = _parameters(repository), True
-    except errors.RepositoryNotFoundError as problem:
-        raise CommandError(_refusal(repository, problem, way_out)) from None
-    except Exception:  # noqa: BLE001 - offline, in one of many ways: use the cache
-        published, reached = {}, False
+        source = repository_of(f"hf://{repository}", "main", needed_by="--hub")
+    except CommandError as missing:
+        raise CommandError(f"{missing}; or {way_out}") from None
     try:
-        path = huggingface_hub.hf_hub_download(repository, "config.json", local_files_only=not reached)
-    except Exception as problem:  # noqa: BLE001 - errors of the Hub, the network or a file
-        raise CommandError(_refusal(repository, problem, way_out)) from None
-    config = read_config_file(Path(path))
-    if isinstance(config, Finding):
-        raise CommandError(f"the config.json of {repository} cannot be read: {config.message}; {way_out}")
-    return HubModel(config, published)
+        record = read_checkpoint(source, Asked(f"hf://{repository}"), date.today())
+        return HubModel(record.config, weight_counts(record.tensor_list))
+    except Unreached as why:
+        if (cached := source.cached_config()) is None:
+            raise CommandError(f"{why}; or {way_out}") from None
+        return HubModel(json_object(source, "config.json", cached), {})
+    except NotRead as why:
+        raise CommandError(f"{why}; or {way_out}") from None
 
 
-def _parameters(repository: str) -> dict[str, int]:
-    from huggingface_hub import HfApi
+def with_hub(catalogue: Catalogue) -> Catalogue:
+    """`catalogue` with what the Hub says of models without facts; standard error says of which, and how to
+    keep it.
 
-    found = HfApi().model_info(repository, expand=["safetensors"]).safetensors
-    return dict(found.parameters) if found else {}
+    Raises:
+        CommandError: huggingface_hub is not installed.
+    """
+    said: dict[str, CheckpointRecord | None] = {}
+
+    def asked(part: W) -> W:
+        if not _unknown(part):
+            return part
+        key = f"{part.uri}@{part.revision}"
+        if key not in said:
+            said[key] = _told(part)
+        record = said[key]
+        return part if record is None else part.recorded(record)
+
+    models = {}
+    for name, model in catalogue.models.items():
+        changed: dict[str, Any] = {"model": asked(model.model)}
+        drafts = model.speculative_decoding
+        if drafts is not None and drafts.model is not None and drafts.method == "draft":
+            changed["speculative_decoding"] = drafts.model_copy(update={"model": asked(drafts.model)})
+        models[name] = model.model_copy(update=changed)
+    return Catalogue(MappingProxyType(models), catalogue.sources)
 
 
-def _refusal(repository: str, problem: Exception, way_out: str) -> str:
-    from huggingface_hub import errors
-
-    if isinstance(problem, errors.GatedRepoError):
-        return f"{repository} is gated: accept its licence and set HF_TOKEN, or {way_out}"
-    if isinstance(problem, errors.RepositoryNotFoundError):
-        return f"the Hub has no {repository}, or not for you: check the id, set HF_TOKEN, or {way_out}"
-    if isinstance(problem, errors.LocalEntryNotFoundError):
-        return f"the Hub cannot be reached (or HF_HUB_OFFLINE is set): {way_out}"
-    if isinstance(problem, errors.EntryNotFoundError):
-        return f"{repository} has no config.json: {way_out} of the model that it derives from"
-    return f"the config.json of {repository} cannot be had: {_first_line(problem)}; {way_out}"
+def asked_model(model: Model) -> Model:
+    """`model` with what the Hub says of it, if nothing else is known."""
+    found = with_hub(Catalogue(MappingProxyType({model.name: model})))
+    return found.models[model.name]
 
 
-def _first_line(problem: Exception) -> str:
-    return (str(problem).strip() or type(problem).__name__).splitlines()[0]
+def _unknown(part: Weights | DraftModel) -> bool:
+    return (
+        part.uri.startswith("hf://")
+        and part.record is None
+        and part.config is None
+        and part.architecture is None
+        and part.repository not in architectures()
+    )
+
+
+def _told(part: Weights | DraftModel) -> CheckpointRecord | None:
+    """The record of `part`, with a line on standard error; None where the Hub has no answer."""
+    err = console(stderr=True)
+    file = part.file if isinstance(part, Weights) else None
+    try:
+        record = ask(part.uri, part.revision, file)
+    except NotRead as why:
+        err.print(f"--hub: {part.uri}: {why}", soft_wrap=True, markup=False)
+        return None
+    again = f"modelyard model add {part.uri}"
+    again += f" --revision {part.revision}" if part.revision != "main" else ""
+    again += f" --file {file}" if file else ""
+    commit = (record.revision or "")[:12]
+    err.print(
+        f"--hub: {part.uri} at {commit}, for this run; to keep it: {again}", soft_wrap=True, markup=False
+    )
+    return record

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import Any
 
 import typer
 from rich.text import Text
 
 from modelyard.cli.cost import model_cost_json, plan_cost_json, plan_cost_lines, throughput_json
+from modelyard.cli.hub import HubOption, with_hub
 from modelyard.cli.ledger_bar import has_colours, ledger_lines
 from modelyard.cli.printing import (
     console,
@@ -42,9 +44,12 @@ def plan(
     env: EnvOption = "local",
     models: ModelsOption = MODELS,
     environments: EnvironmentsOption = ENVIRONMENTS,
+    hub: HubOption = False,
     output: OutputOption = Output.table,
 ) -> int:
     project = load_project(env, models, environments)
+    if hub:
+        project = replace(project, catalogue=with_hub(project.catalogue))
     planned = project.plan()
     if planned is None:
         if output is Output.json:

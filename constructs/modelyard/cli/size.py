@@ -3,6 +3,7 @@ each."""
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Annotated, Any
@@ -11,6 +12,7 @@ import typer
 
 from modelyard.checkpoints import Architecture, UnreadableConfig, architectures, read_config
 from modelyard.cli.completion import environment_names, models_and_checkpoints
+from modelyard.cli.hub import HubOption, asked_model
 from modelyard.cli.ledger_bar import (
     has_colours,
     ledger_bar,
@@ -37,8 +39,10 @@ from modelyard.planning.sizing import Size, Sizing, size_model
 from modelyard.project import ENVIRONMENTS, MODELS
 from modelyard.reading import closest
 from modelyard.spec import Model, load_catalogue
+from modelyard.spec.checkpoint_files import read_record, record_path
 from modelyard.spec.engine import LEAST_MAX_MODEL_LEN
 
+_REPOSITORY = re.compile(r"(?:hf://)?[A-Za-z0-9_.-]+/[A-Za-z0-9_.-]+")
 _REGION = "us-east-2"  # the only US region with every accelerator
 
 _HELP = """List the accelerators that can hold a model, cheapest first, with the memory of one GPU drawn.
@@ -48,7 +52,8 @@ _HELP = """List the accelerators that can hold a model, cheapest first, with the
   modelyard size meta-llama/Llama-3.3-70B-Instruct --length 32768 --concurrency 8
   modelyard size ./my-model/config.json --all --output json
 
-MODEL is a file of --models (its settings apply), an id of `modelyard catalog models`, or a config.json.
+MODEL is a file of --models (its settings apply), a checkpoint of `modelyard model add`, an id of `modelyard catalog models`, or
+a config.json.
 """
 
 
@@ -100,13 +105,14 @@ def size(
     ] = False,
     models: ModelsOption = MODELS,
     environments: EnvironmentsOption = ENVIRONMENTS,
+    hub: HubOption = False,
     output: OutputOption = Output.table,
 ) -> int:
     where = region or (readable_environment(environments, env).region if env else _REGION)
     if not any(where in instance.offered_regions for instance in instance_types().values()):
         raise typer.BadParameter(f"no prices are known of region '{where}'")
     prices = prices_of(environments, where)
-    subject = _subject(model, models)
+    subject = _subject(model, models, hub=hub)
     if not isinstance(subject, _Subject):
         return _refused(model, subject, output)
     asked = {
@@ -128,27 +134,53 @@ def size(
     return 0 if sizing.sizes else 1
 
 
-def _subject(name: str, folder: Path) -> _Subject | list[Finding]:
-    """Resolves `name`: a model file, an id of the table, or a config.json."""
+def _subject(name: str, folder: Path, *, hub: bool) -> _Subject | list[Finding]:
+    """Resolves `name`: a model file, a recorded checkpoint, an id of the table, a config.json, or with `hub`
+    a repository."""
     catalogue, problems = load_catalogue(folder) if folder.is_dir() else (None, [])
     if catalogue and name in catalogue.models:
         model = catalogue.models[name]
+        model = asked_model(model) if hub else model
         file = catalogue.sources[name].file
         broken = [f for f in problems if f.location and f.location.file == file and f.level is Severity.ERROR]
         arch = known_architecture(model)
         found = [*broken, *([arch] if isinstance(arch, Finding) else [])]
         return found if found or isinstance(arch, Finding) else _Subject(name, model, arch)
+    if (recorded := _recorded(name, folder)) is not None:
+        return recorded
     if table_id := architectures().called(name):
         return _Subject(table_id, _model(table_id), architectures()[table_id])
     path = Path(name) / "config.json" if Path(name).is_dir() else Path(name)
     if path.is_file():
         return _from_config(path)
+    if hub and _REPOSITORY.fullmatch(name):
+        return _of_model(name, asked_model(_model(name.removeprefix("hf://"))))
     known = [*(catalogue.models if catalogue else ()), *architectures()]
     close = closest(name, known, least=0.4, count=3)
     raise typer.BadParameter(
         f"'{name}' is no model of {folder}, no id of `modelyard catalog models`, and no config.json"
         + (f"; did you mean {' or '.join(close)}?" if close else "")
     )
+
+
+def _recorded(name: str, folder: Path) -> _Subject | list[Finding] | None:
+    """The checkpoint `name`, by URI or id, if `folder` has its record."""
+    uri = name if "://" in name else f"hf://{name}"
+    path = record_path(folder, uri)
+    if not path.is_file():
+        return None
+    record, problems = read_record(path)
+    if record is None:
+        return problems
+    files = [*record.files]
+    weights: Any = {"uri": record.uri, "file": files[0]} if files and record.tensors is None else record.uri
+    model = _model(weights)
+    return _of_model(name, model.model_copy(update={"model": model.model.recorded(record)}))
+
+
+def _of_model(title: str, model: Model) -> _Subject | list[Finding]:
+    arch = known_architecture(model)
+    return [arch] if isinstance(arch, Finding) else _Subject(title, model, arch)
 
 
 def _from_config(path: Path) -> _Subject | list[Finding]:
@@ -164,9 +196,11 @@ def _from_config(path: Path) -> _Subject | list[Finding]:
     return _Subject(str(path), _model("local/config"), replace(arch, model_id=arch.model_id or "the model"))
 
 
-def _model(repository: str) -> Model:
-    """A model file with only the three required lines; the accelerator is replaced."""
-    lines = {"name": "model", "model": f"hf://{repository}", "accelerator": "auto", "replicas": 1}
+def _model(weights: Any) -> Model:
+    """A model file with only the three required lines; the accelerator is replaced. `weights`: as in the
+    file, or the id of a repository."""
+    stated = f"hf://{weights}" if isinstance(weights, str) and "://" not in weights else weights
+    lines = {"name": "model", "model": stated, "accelerator": "auto", "replicas": 1}
     return Model.model_validate(lines)
 
 

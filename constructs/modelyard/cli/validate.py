@@ -13,6 +13,7 @@ import typer
 
 from modelyard.charts import project_hook
 from modelyard.cli.completion import environment_names, models_and_files
+from modelyard.cli.hub import HubOption, with_hub
 from modelyard.cli.printing import console, count, finding_json, print_findings, print_json
 from modelyard.cli.workspace import EnvironmentsOption, ModelsOption, Output, OutputOption
 from modelyard.findings import Finding, Severity, worst
@@ -73,11 +74,13 @@ def validate(
             file_okay=False,
         ),
     ] = None,
+    hub: HubOption = False,
     output: OutputOption = Output.table,
 ) -> int:
     names = [env] if env else sorted(environment_files(environments))
     # Read once for all environments.
     catalogue, problems = _read(_files(wanted, models), models) if wanted else load_catalogue(models)
+    catalogue = with_hub(catalogue) if hub else catalogue
     judged = (
         [
             _judged(_project(catalogue, problems, bool(wanted), environments, name), crds, some=bool(wanted))

@@ -41,9 +41,9 @@ _CHECKS = (
         "A few hundred bytes of aliases can expand to a billion values, and a file of a few megabytes can block a checker for "
         "minutes. So reading stops at limits far beyond any real file. Limits of a model, environment or pipeline file: 256 "
         "KiB, 10,000 lines, 6,000 keys and values after alias expansion, 64 levels of nested mappings and lists, 1,024 "
-        "characters per key, 40 per number. A config.json or a price file: 4 MiB; all JSON: 200,000 values, the same nesting, "
-        "integers of 40 digits; a file of CustomResourceDefinitions: 32 MiB. Only the first 100 problems of a kind are listed "
-        "per file.",
+        "characters per key, 40 per number. A config.json or a price file: 4 MiB; the record of a checkpoint: 8 MiB; all JSON: "
+        "200,000 values, the same nesting, integers of 40 digits; a file of CustomResourceDefinitions: 32 MiB. Only the first "
+        "100 problems of a kind are listed per file.",
         "Remove what does not belong in the file, or split it: one model per file, and a large config.json by path "
         "(`model.config: config.json`) instead of inline.",
     ),
@@ -129,6 +129,14 @@ _CHECKS = (
         "The layout of the family is known and its parameters were counted, but the memory model was never checked against a "
         "start-up log of it. The prediction may be off by more than the figures of `make accuracy`.",
         "Leave headroom, and compare the first start-up's log with `modelyard explain MODEL` before production.",
+    ),
+    _warning(
+        "MODEL006",
+        "A model file states another revision than the record of its checkpoint",
+        "Memory is computed from the record, and the engine loads what the file states. Between two revisions the config.json "
+        "and the weights may differ.",
+        "Leave `model.revision` out, so that the recorded commit is served, or record the other revision with `modelyard model "
+        "add URI --revision REVISION`.",
     ),
     _warning(
         "MODEL003",

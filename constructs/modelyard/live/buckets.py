@@ -26,3 +26,23 @@ def content(ask: Ask, bucket: str, key: str) -> bytes:
         Unanswered: AWS does not answer.
     """
     return bytes(ask(GET_OBJECT, Bucket=bucket, Key=key)["Body"])
+
+
+def listed(ask: Ask, bucket: str, prefix: str, *, most: int) -> dict[str, int]:
+    """Sizes of up to `most` objects directly below `prefix`, in bytes by key.
+
+    Raises:
+        Unanswered: AWS does not answer.
+    """
+    answer = ask(_LIST, Bucket=bucket, Prefix=prefix, Delimiter="/", PaginationConfig={"MaxItems": most})
+    return {str(each["Key"]): int(each["Size"]) for each in answer.get("Contents", [])}
+
+
+def part(ask: Ask, bucket: str, key: str, start: int, length: int) -> bytes:
+    """`length` bytes of an object from `start` on; fewer where it ends.
+
+    Raises:
+        Unanswered: AWS does not answer.
+    """
+    span = f"bytes={start}-{start + length - 1}"
+    return bytes(ask(GET_OBJECT, Bucket=bucket, Key=key, Range=span)["Body"])[:length]

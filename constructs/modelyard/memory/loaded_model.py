@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
+from typing import Any
 
 from modelyard.checkpoints import Architecture, UnreadableConfig, architectures, read_config
-from modelyard.checkpoints.quantization import GGUF_BITS
+from modelyard.checkpoints.stored import with_stored
+from modelyard.checkpoints.tensor_types import gguf_bits
 from modelyard.findings import Finding
 from modelyard.memory.places import Field
 from modelyard.spec.model import Model
@@ -44,6 +47,8 @@ def draft_architecture(model: Model) -> Architecture | Finding | None:
     if drafts is None or drafts.model is None or drafts.method != "draft":
         return None
     small = Weights(uri=drafts.model.uri, architecture=drafts.model.architecture, config=drafts.model.config)
+    if drafts.model.record:
+        small = small.recorded(drafts.model.record)
     return _architecture(_Named(small, "auto", model.name, at=("speculativeDecoding",)))
 
 
@@ -51,18 +56,33 @@ def gguf_type(file: str) -> str:
     """The type in a file name, such as Q4_K_M in `model-q4_k_m-00001-of-00002.gguf`; if unknown, the end of
     the name."""
     upper = file.upper()
-    known = sorted((kind for kind in GGUF_BITS if kind in upper), key=len)
+    known = sorted((kind for kind in gguf_bits() if kind in upper), key=len)
     return known[-1] if known else upper.removesuffix(".GGUF").rpartition("-")[2]
 
 
 def _architecture(named: _Named) -> Architecture | Finding:
+    found = _described(named)
+    record = named.weights.record
+    if record is None or isinstance(found, Finding) or (found.quantization and found.quantization.online):
+        return found
+    tensors = record.tensors_of(named.weights.file)
+    return with_stored(found, tensors, gguf=named.weights.file is not None) if tensors else found
+
+
+def _described(named: _Named) -> Architecture | Finding:
+    """The architecture by the config.json that the model file names, its record's, or the table's."""
     weights = named.weights
     if weights.config is not None:
-        try:
-            read = read_config(weights.config, model_id=weights.repository, quantization=named.loaded)
-        except UnreadableConfig as problem:
-            return named.unreadable(problem, "give the checkpoint's whole config.json", "model", "config")
-        return replace(_marked(named, read), source="the config.json that the model file names")
+        source = "the config.json that the model file names"
+        return _read(named, weights.config, source, "give the checkpoint's whole config.json", "config")
+    if (record := weights.record) is not None and weights.architecture is None:
+        config = record.config
+        if weights.file:
+            config = {key: value for key, value in config.items() if key != "quantization_config"}
+        at = f" at {record.revision[:12]}" if record.revision else ""
+        source = f"the record of {weights.uri}{at}, {record.date}"
+        found = _read(named, config, source, f"refresh the record: modelyard model add {weights.uri}")
+        return found if isinstance(found, Finding) else replace(found, gated=record.gated)
     wanted = weights.architecture or weights.repository
     if (arch := architectures().get(wanted)) is not None:
         return _as_loaded(named, arch)
@@ -74,6 +94,16 @@ def _architecture(named: _Named) -> Architecture | Finding:
         subject=named.subject,
         field=(*named.at, "model", "architecture") if weights.architecture else (*named.at, "model"),
     )
+
+
+def _read(
+    named: _Named, config: Mapping[str, Any], source: str, fix: str, *field: str
+) -> Architecture | Finding:
+    try:
+        read = read_config(config, model_id=named.weights.repository, quantization=named.loaded)
+    except UnreadableConfig as problem:
+        return named.unreadable(problem, fix, "model", *field)
+    return replace(_marked(named, read, config), source=source)
 
 
 def _as_loaded(named: _Named, arch: Architecture) -> Architecture | Finding:
@@ -88,13 +118,12 @@ def _as_loaded(named: _Named, arch: Architecture) -> Architecture | Finding:
     except UnreadableConfig as problem:
         field = ("model", "file") if file else ("engine", "quantization")
         return named.unreadable(problem, "use another file or format", *field)
-    return replace(_marked(named, read), gated=arch.gated, source=arch.source)
+    return replace(_marked(named, read, config), gated=arch.gated, source=arch.source)
 
 
-def _marked(named: _Named, arch: Architecture) -> Architecture:
+def _marked(named: _Named, arch: Architecture, config: Mapping[str, Any]) -> Architecture:
     """`arch`, marked if its weights are quantized at load."""
-    weights = named.weights
-    if arch.quantization is None or weights.file or (weights.config or {}).get("quantization_config"):
+    if arch.quantization is None or named.weights.file or config.get("quantization_config"):
         return arch
     return replace(arch, quantization=replace(arch.quantization, online=named.quantization != "auto"))
 

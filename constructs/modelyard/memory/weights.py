@@ -9,6 +9,7 @@ from functools import lru_cache
 from modelyard.checkpoints import Architecture, Format, Module, modules
 from modelyard.checkpoints.modules import draft_modules
 from modelyard.checkpoints.quantization import PLAIN
+from modelyard.checkpoints.shape import StoredWeights
 from modelyard.engines.memory_facts import Absorbed
 from modelyard.hardware import Memory
 from modelyard.memory.parallelism import Parallelism
@@ -81,14 +82,63 @@ def _weights(
         held += [module] if here or again else []
     if drafts and last:
         held += draft_modules(arch)
-    total = arch.rope_bytes + _tensors(arch, held, split, padding)
-    # Most layers are identical, so each kind is computed once.
-    for kind, times in Counter(inner[layer] for layer in layers).items():
-        total += times * _tensors(arch, kind, split, padding)
+    if arch.stored is not None:
+        total = arch.rope_bytes + _stored_weights(arch, arch.stored, held, layers, split, padding)
+    else:
+        total = arch.rope_bytes + _tensors(arch, held, split, padding)
+        # Most layers are identical, so each kind is computed once.
+        for kind, times in Counter(inner[layer] for layer in layers).items():
+            total += times * _tensors(arch, kind, split, padding)
     if absorbed != "none":
         latent_layers = sum(arch.layer_types[layer] == "full" for layer in layers)
         total += latent_layers * _absorbed_bytes(arch, absorbed) / split.tensor
     return Memory.bytes(total)
+
+
+def _stored_weights(
+    arch: Architecture,
+    stored: StoredWeights,
+    held: Sequence[Module],
+    layers: Sequence[int],
+    split: Parallelism,
+    padding: tuple[int, int],
+) -> float:
+    """Exact bytes of `held` and `layers`, shared among ranks as the formula shares each part of the model."""
+    outer, inner = _by_layer(arch)
+    every = (*outer, *draft_modules(arch))
+    total = 0.0
+    for part in ("embedding", "head", "vision", "drafts", "other"):
+        here = [module for module in held if _part(arch, module) == part]
+        whole = sum(_whole_bytes(arch, module) for module in every if _part(arch, module) == part)
+        exact = getattr(stored, part)
+        if here and part == "drafts" and not exact:  # published apart, or under names that are not known
+            total += _tensors(arch, here, split, padding)
+        elif here:
+            total += _tensors(arch, here, split, padding) * exact / whole
+        elif not whole and part == "other" and 0 in layers:
+            total += exact
+    divided = any(experts for _, experts in stored.layers)
+    for wanted in (False, True) if divided else (None,):
+        share = whole = 0.0
+        for kind, times in Counter(inner[layer] for layer in layers).items():
+            here = [each for each in kind if wanted is None or (each.split == "experts") is wanted]
+            share += times * _tensors(arch, here, split, padding)
+            whole += times * sum(_whole_bytes(arch, each) for each in here)
+        exact = sum(sum(stored.layers[n]) if wanted is None else stored.layers[n][wanted] for n in layers)
+        total += share * exact / whole if whole else exact
+    return total
+
+
+def _part(arch: Architecture, module: Module) -> str:
+    """The part of `StoredWeights` that a module outside the layers belongs to."""
+    if module.layer is not None and module.layer >= arch.layers:
+        return "drafts"
+    return "other" if module.kind == "text" else module.kind
+
+
+def _whole_bytes(arch: Architecture, module: Module) -> float:
+    form = format_of(arch, module)
+    return form.bytes_of(module.inputs, module.outputs, arch.bytes_per_parameter) * module.copies
 
 
 @lru_cache(maxsize=4096)
@@ -209,6 +259,10 @@ def _ranks_that_share(arch: Architecture, module: Module, split: Parallelism) ->
 
 def weights_of_layers(arch: Architecture, layers: range, *, output: bool) -> Memory:
     """Weights of `layers` on one device, plus the output layer if `output`: the offloaded part of a model."""
+    if (stored := arch.stored) is not None:
+        size = sum(sum(stored.layers[layer]) for layer in layers)
+        last = stored.embedding if arch.tied_embeddings else stored.head
+        return Memory.bytes(size + (last if output else 0))
     held = [
         module
         for module in modules(arch)
@@ -219,5 +273,7 @@ def weights_of_layers(arch: Architecture, layers: range, *, output: bool) -> Mem
 
 
 def checkpoint_size(arch: Architecture) -> Memory:
-    """Size of the checkpoint on disk."""
+    """Size of the checkpoint on disk: exact where its tensors are known."""
+    if arch.stored is not None:
+        return Memory.bytes(arch.stored.total)
     return weights_per_accelerator(arch)

@@ -23,6 +23,8 @@ SPEC = FileKind("model, environment or pipeline file", 256 << 10)
 """An environment with 300 overrides has 60 KiB. The YAML reader takes a second for 2 MiB, hence the limit."""
 CONFIG = FileKind("config.json", 4 << 20)
 """The largest published one, with a list of quantized layers, has 2 MiB."""
+CHECKPOINT = FileKind("record of a checkpoint", 8 << 20)
+"""A record is a config.json and a page of tensors; one of a mixture of quantizations has 1 MiB."""
 PRICES = FileKind("file of prices", 4 << 20)
 """A region has 150 relevant types; all types in all zones would take 1 MiB."""
 DEFINITIONS = FileKind("file of CustomResourceDefinitions", 32 << 20)

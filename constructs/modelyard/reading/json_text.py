@@ -24,11 +24,13 @@ class NotJson(ValueError):
     """A text that is not JSON, or exceeds a limit. The message never quotes the text."""
 
 
-def parse_json(text: str | bytes, *, repeated_keys: bool = False, halves: bool = False) -> Any:
+def parse_json(
+    text: str | bytes, *, repeated_keys: bool = False, halves: bool = False, most: int = MOST_VALUES
+) -> Any:
     """Parse `text`. NaN and Infinity are numbers, as in published config.json files.
 
     `repeated_keys`: accept duplicate keys, of which the last counts, as in libraries that read config.json.
-    `halves`: accept unpaired surrogates; the caller must write them escaped.
+    `halves`: accept unpaired surrogates; the caller must write them escaped. `most`: maximum values.
 
     Raises:
         NotJson: not JSON, or beyond a limit.
@@ -39,8 +41,8 @@ def parse_json(text: str | bytes, *, repeated_keys: bool = False, halves: bool =
     except UnicodeDecodeError as problem:
         raise NotJson(f"byte {problem.start + 1} is no UTF-8 text") from None
     # A cheap upper bound: it also counts commas inside strings.
-    if text.count(",") + text.count("[") + text.count("{") > MOST_VALUES:
-        raise NotJson(f"it has more than {MOST_VALUES:,} values")
+    if text.count(",") + text.count("[") + text.count("{") > most:
+        raise NotJson(f"it has more than {most:,} values")
     try:
         found = json.loads(text, parse_int=_whole, object_pairs_hook=None if repeated_keys else _once_each)
     except RecursionError:

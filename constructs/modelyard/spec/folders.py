@@ -10,6 +10,8 @@ from pathlib import Path
 from modelyard.findings import Finding, Location
 
 SUFFIXES = (".yaml", ".yml")
+RECORDS = "checkpoints"
+"""Folder of the checkpoints' records among the model files."""
 _MOST_ENTRIES = 5_000
 """Maximum entries below a team's folder; with more, it is not a folder of model files."""
 _MOST_UNREAD = 20
@@ -25,12 +27,26 @@ def yaml_files(folder: Path) -> list[Path]:
 
 
 def team_folders(folder: Path) -> list[Path]:
-    """The folders directly in `folder`, by name: each holds the models of the team with its name.
+    """The folders directly in `folder`, by name: each holds the models of the team with its name. The folder
+    of the checkpoints' records is no team's.
 
     Raises:
         OSError: it cannot be read.
     """
-    return [path for path in _visible(folder) if path.is_dir()]
+    return [path for path in _visible(folder) if path.is_dir() and path.name != RECORDS]
+
+
+def misplaced_models(folder: Path) -> list[Finding]:
+    """YAML files among the records of checkpoints, which are not read.
+
+    Raises:
+        OSError: the folder cannot be read.
+    """
+    records = folder / RECORDS
+    what = f"nobody reads a model file here: '{RECORDS}' holds the records of checkpoints"
+    found = yaml_files(records)[:_MOST_UNREAD] if records.is_dir() else []
+    fix = f"move it to {folder}, or to the folder of a team with another name"
+    return [Finding("SPEC005", what, fix, Location(str(path))) for path in found]
 
 
 def unread_findings(team: Path) -> Iterator[Finding]:

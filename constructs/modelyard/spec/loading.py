@@ -16,10 +16,11 @@ from pydantic import ValidationError
 from modelyard.findings import Finding, Location
 from modelyard.reading import CONFIG, NotJson, parse_json, read_file
 from modelyard.secret_values import shown
+from modelyard.spec.checkpoint_files import with_records
 from modelyard.spec.document import Document
 from modelyard.spec.environment import Environment
 from modelyard.spec.explanation import document_at, explained, fields_of, holds
-from modelyard.spec.folders import SUFFIXES, team_folders, unread_findings, yaml_files
+from modelyard.spec.folders import SUFFIXES, misplaced_models, team_folders, unread_findings, yaml_files
 from modelyard.spec.model import Model
 from modelyard.spec.pipeline import Pipeline
 from modelyard.spec.refused_secrets import (
@@ -93,6 +94,7 @@ def model_paths(folder: Path) -> tuple[list[tuple[Path, str | None]], list[Findi
     here = folder
     try:
         paths += [(path, None) for path in yaml_files(folder)]
+        findings += misplaced_models(folder)
         for team in team_folders(folder):
             here = team
             paths += [(path, team.name) for path in yaml_files(team)]
@@ -129,6 +131,9 @@ def load_model(
         bare, problems = _with_owner(bare, team)
         findings += problems
     model, problems = _validate_bare(Model, whole, replace(refused, source=bare), {"name": path.stem})
+    if model is not None:
+        model, of_records = with_records(model, bare, [path.parent, *([path.parent.parent] if team else [])])
+        problems += of_records
     findings += [
         *problems,
         *conceal(_first(_account_specifics(source)), refused.pieces),

@@ -5,8 +5,9 @@ from __future__ import annotations
 import re
 from typing import Annotated, Any, Literal, Self
 
-from pydantic import AfterValidator, BeforeValidator, Field, model_validator
+from pydantic import AfterValidator, BeforeValidator, Field, PrivateAttr, model_validator
 
+from modelyard.spec.checkpoint import CheckpointRecord
 from modelyard.spec.document import (
     Document,
     ObjectName,
@@ -27,6 +28,27 @@ Revision = Annotated[str, Field(pattern=r"^[A-Za-z0-9_./-]{1,80}$"), AfterValida
 _COMMIT = re.compile(r"^[0-9a-f]{40}$")
 
 
+class Recorded(Document):
+    """A repository of weights, and its record if there is one beside the model files."""
+
+    _record: CheckpointRecord | None = PrivateAttr(default=None)
+
+    @property
+    def record(self) -> CheckpointRecord | None:
+        """What `modelyard model add` recorded of the repository."""
+        return self._record
+
+    def recorded(self, record: CheckpointRecord) -> Self:
+        """With `record`, and its commit where the file states no revision: what was reviewed is served."""
+        stated = getattr(self, "revision", None)
+        pinned = record.revision is not None and (
+            "revision" not in self.model_fields_set or stated == record.ref
+        )
+        found = self.model_copy(update={"revision": record.revision} if pinned else {})
+        found._record = record
+        return found
+
+
 class RemoteCode(Document):
     """Permission to run code from the model's repository, with a reason."""
 
@@ -40,7 +62,7 @@ ConfigJson = Annotated[
 """A config.json; in a model file, alternatively the path of one."""
 
 
-class Weights(Document):
+class Weights(Recorded):
     """Where the weights come from."""
 
     uri: AnyUri
@@ -92,7 +114,7 @@ class Weights(Document):
         return self
 
 
-class Adapter(Document):
+class Adapter(Recorded):
     """A LoRA adapter served beside the base model."""
 
     name: ObjectName
@@ -106,7 +128,7 @@ class Adapter(Document):
     """Rank of the adapter's matrices."""
 
 
-class DraftModel(Document):
+class DraftModel(Recorded):
     """Weights of a draft model."""
 
     uri: HubUri
