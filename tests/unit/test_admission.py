@@ -34,12 +34,12 @@ def nearest(placement: Placement) -> tuple[str, str]:
     return miss.instance_type, miss.reason
 
 
-def test_one_pod_on_one_node_asks_for_no_efa_and_no_huge_pages() -> None:
+def test_one_pod_on_one_node_asks_for_no_efa() -> None:
     for count in (1, 4, 8):
         serving = served(a_model(accelerator=f"l40s:{count}"))
         assert isinstance(serving, Serving)
         request = pod_request(serving)
-        assert (request.efa_interfaces, request.hugepages) == (0, Memory(0))
+        assert request.efa_interfaces == 0
 
 
 def test_efa_interfaces_are_a_matter_of_the_node() -> None:
@@ -51,16 +51,6 @@ def test_efa_interfaces_are_a_matter_of_the_node() -> None:
         "g6e.48xlarge",
         "has 4 of 8 EFA interfaces",
     )
-
-
-def test_huge_pages_come_out_of_the_nodes_memory() -> None:
-    [free] = [t for t in in_pool("l40s").instance_types if t.name == "g6e.xlarge"]
-    assert free.allocatable_memory is not None
-
-    taken = in_pool("l40s", hugepages=Memory.gib(20))
-
-    assert "g6e.xlarge" not in {t.name for t in taken.instance_types}
-    assert "g6e.2xlarge" in {t.name for t in taken.instance_types}
 
 
 @pytest.mark.parametrize(

@@ -107,11 +107,6 @@ def instance_types() -> Mapping[str, InstanceType]:
     )
 
 
-def efa_hugepages() -> Memory:
-    """Huge pages of a pod that uses EFA."""
-    return Memory.mib(yaml_table("fabric.yaml")["hugePagesMib"])
-
-
 def types_with(accelerator: str) -> tuple[InstanceType, ...]:
     """The supported instance types with `accelerator`, smallest first."""
     found = [t for t in instance_types().values() if t.accelerator.name == accelerator and not t.unsupported]

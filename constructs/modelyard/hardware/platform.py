@@ -49,6 +49,7 @@ class PlatformFacts:
     system_disk: Memory
     usable_disk_share: float
     parallel_pull: Mapping[str, str]
+    karpenter_resources: frozenset[str]
     hours_per_month: int
 
     def pulls_in_parallel(self, ami: str) -> bool:
@@ -100,6 +101,7 @@ def platform_facts() -> PlatformFacts:
         image_disk=Memory.gib(table["disk"]["imageGib"]),
         system_disk=Memory.gib(table["disk"]["systemGib"]),
         parallel_pull=MappingProxyType(table["parallelPull"]),
+        karpenter_resources=frozenset(table["karpenterResources"]),
         usable_disk_share=table["disk"]["usableShare"],
         hours_per_month=table["hoursPerMonth"],
     )

@@ -6,6 +6,7 @@ from collections.abc import Iterator
 from math import inf
 
 from modelyard.findings import Finding
+from modelyard.hardware import platform_facts
 from modelyard.names import DO_NOT_DISRUPT, NODE_POOL_LABEL
 from modelyard.object_rules.broken import broken
 from modelyard.object_rules.index import reference, scaled
@@ -28,6 +29,8 @@ def node_findings(items: list[Manifest]) -> Iterator[Finding]:
     """Broken rules of pods against NodePools, and of NodePools and node classes."""
     pools = {named(item)[1]: item for item in items if item["kind"] == "NodePool"}
     classes = {(item["kind"], named(item)[1]) for item in items if item["kind"] in _CLASSES}
+    overlays = [item for item in items if item["kind"] == "NodeOverlay"]
+    added = {name for item in overlays for name in at(item, "spec.capacity") or {}}
     used, settled = set(), set()
     for workload in filter(runs_engine, items):
         for template in pod_templates(workload):
@@ -36,7 +39,7 @@ def node_findings(items: list[Manifest]) -> Iterator[Finding]:
                 used.add(wanted)
                 if (at(template, "metadata.annotations") or {}).get(DO_NOT_DISRUPT) == "true":
                     settled.add(wanted)
-            yield from _place_findings(workload, template["spec"], pools)
+            yield from _place_findings(workload, template["spec"], pools, added)
     for name, pool in pools.items():
         yield from _pool_findings(pool, classes, accelerated=name in used)
     for item in items:
@@ -55,7 +58,21 @@ def node_findings(items: list[Manifest]) -> Iterator[Finding]:
                 yield broken(server, "may have all replicas on one node", "keep topologySpreadConstraints")
 
 
-def _place_findings(workload: Manifest, spec: Manifest, pools: dict[str, Manifest]) -> Iterator[Finding]:
+def _requests(spec: Manifest) -> set[str]:
+    """Names of everything that the pod's containers request; a limit alone is a request."""
+    every = [*(spec.get("initContainers") or []), *spec["containers"]]
+    return {
+        name
+        for container in every
+        for part in ("requests", "limits")
+        for name in at(container, f"resources.{part}") or {}
+    }
+
+
+def _place_findings(
+    workload: Manifest, spec: Manifest, pools: dict[str, Manifest], added: set[str]
+) -> Iterator[Finding]:
+    """`added`: resources that NodeOverlays add to instance types."""
     wanted = (spec.get("nodeSelector") or {}).get(NODE_POOL_LABEL)
     asked = at(spec["containers"][0], "resources.limits") or {}
     if wanted is None:
@@ -65,6 +82,12 @@ def _place_findings(workload: Manifest, spec: Manifest, pools: dict[str, Manifes
     if wanted not in pools:
         yield broken(workload, f"selects pool {wanted}, which nobody renders", "keep its NodePool")
         return
+    for resource in sorted(_requests(spec) - platform_facts().karpenter_resources - added):
+        yield broken(
+            workload,
+            f"requests {resource}, which Karpenter counts on no instance type: no node is launched for it",
+            "take the request out, or add the resource by a NodeOverlay",
+        )
     tolerated = {t.get("key") for t in spec.get("tolerations") or []}
     for taint in at(pools[wanted], "spec.template.spec.taints") or []:
         if taint["key"] not in tolerated:

@@ -150,8 +150,7 @@ def _resource_findings(workload: Manifest, spec: Manifest) -> Iterator[Finding]:
                 yield broken(workload, f"requests and limits differ in {resource}", "keep them equal")
     for volume in spec.get("volumes") or []:
         scratch = volume.get("emptyDir")
-        huge = "HugePages" in str((scratch or {}).get("medium"))  # huge pages have a limit of their own
-        if scratch is not None and not huge and not scratch.get("sizeLimit"):
+        if scratch is not None and not scratch.get("sizeLimit"):
             yield broken(workload, f"volume {volume.get('name')} may fill the node", "keep its sizeLimit")
         elif why := unreadable((scratch or {}).get("sizeLimit")):
             yield broken(workload, f"emptyDir.sizeLimit of volume {volume.get('name')}: {why}", _AMOUNT)

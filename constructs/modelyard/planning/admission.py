@@ -24,7 +24,7 @@ class PodRequest:
 
     `memory_limit` exceeds the request by the checkpoint's size: the page cache of the files read counts
     against the limit and would be evicted before it is used. A replica on one node talks over NVLink, PCIe or
-    NeuronLink and requests no EFA interfaces and no huge pages; only replicas of several pods need them.
+    NeuronLink and requests no EFA interfaces; only replicas of several pods need them.
     """
 
     accelerators: int
@@ -34,14 +34,12 @@ class PodRequest:
     shm: Memory
     ephemeral: Memory
     efa_interfaces: int = 0
-    hugepages: Memory = _NOTHING
 
     @property
     def amounts(self) -> tuple[int, ...]:
-        """The amounts that the scheduler sums per node, in the order of `Room.amounts`. Huge pages count as
-        memory."""
-        memory = self.memory.in_bytes + self.hugepages.in_bytes
-        return self.accelerators, self.cpu_milli, memory, self.ephemeral.in_bytes, self.efa_interfaces
+        """The amounts that the scheduler sums per node, in the order of `Room.amounts`."""
+        memory, disk = self.memory.in_bytes, self.ephemeral.in_bytes
+        return self.accelerators, self.cpu_milli, memory, disk, self.efa_interfaces
 
 
 @dataclass(frozen=True)

@@ -10,7 +10,6 @@ from functools import lru_cache
 from modelyard.engines import engine
 from modelyard.engines.host import HostLoad
 from modelyard.hardware import InstanceType, Memory, Prices, platform_facts, types_with
-from modelyard.hardware.instance_types import efa_hugepages
 from modelyard.memory.serving import Serving
 from modelyard.memory.weights import checkpoint_size
 from modelyard.planning.admission import (
@@ -88,7 +87,6 @@ def pod_request(serving: Serving) -> PodRequest:
         shm=asked.shm,
         ephemeral=EPHEMERAL + checkpoint if kept else EPHEMERAL,
         efa_interfaces=_efa_of_a_node(serving, workers) if spread else 0,
-        hugepages=efa_hugepages() if spread else Memory(0),
     )
 
 

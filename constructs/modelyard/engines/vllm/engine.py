@@ -109,7 +109,14 @@ class Vllm(Engine):
             env["NCCL_DEBUG"] = "WARN"
         if settings.ranks.nodes > 1:
             # libfabric's EFA provider with GPUDirect RDMA; NCCL uses the pod's interface only for bootstrap.
-            env |= {"FI_PROVIDER": "efa", "FI_EFA_USE_DEVICE_RDMA": "1", "NCCL_SOCKET_IFNAME": "eth0"}
+            # Without huge pages: Karpenter counts none on any instance type, so a pod that asked for them
+            # would wait for ever, and without asking their use is a bus error.
+            env |= {
+                "FI_PROVIDER": "efa",
+                "FI_EFA_USE_DEVICE_RDMA": "1",
+                "FI_EFA_USE_HUGE_PAGE": "0",
+                "NCCL_SOCKET_IFNAME": "eth0",
+            }
         if settings.kv_role != "both":
             env["VLLM_NIXL_SIDE_CHANNEL_PORT"] = str(KV_TRANSFER_PORT)
         if settings.load == "stream":

@@ -203,10 +203,7 @@ def server_resources(plan: ModelPlan) -> dict[str, Any]:
     pod, accelerator = plan.pod, plan.serving.accelerator
     devices = {} if accelerator.vendor == "cpu" else {accelerator.resource: str(pod.accelerators)}
     if pod.efa_interfaces:
-        devices |= {
-            "vpc.amazonaws.com/efa": str(pod.efa_interfaces),
-            "hugepages-2Mi": pod.hugepages.quantity,
-        }
+        devices["vpc.amazonaws.com/efa"] = str(pod.efa_interfaces)
     return {
         "requests": {
             "cpu": f"{pod.cpu_milli}m" if pod.cpu_milli % 1000 else str(pod.cpu_milli // 1000),
@@ -232,8 +229,6 @@ def _mounts(plan: ModelPlan, cache: Mapping[str, str]) -> list[dict[str, Any]]:
         mounts.append(compile_cache_mount(cache))
     if repository := engine(plan.serving.release.engine).repository:
         mounts.append(mount("repository", repository, read_only=True))
-    if plan.pod.hugepages.in_bytes:
-        mounts.append(mount("hugepages", "/dev/hugepages"))
     return mounts
 
 
@@ -257,8 +252,6 @@ def _volumes(plan: ModelPlan, settings: ServeSettings, *, shared: bool) -> list[
     if files := engine(plan.serving.release.engine).files(settings):
         items = [{"key": repository_key(path), "path": path} for path in sorted(files)]
         volumes.append(config_map("repository", f"{plan.name}-repository", items))
-    if plan.pod.hugepages.in_bytes:
-        volumes.append({"name": "hugepages", "emptyDir": {"medium": "HugePages-2Mi"}})
     return volumes
 
 
