@@ -24,12 +24,14 @@ REMOTE = {
     "InternLM2ForCausalLM",
     "InternLM3ForCausalLM",
     "InternVLChatModel",  # its tower is InternVLForConditionalGeneration's
+    "KimiK25ForConditionalGeneration",  # transformers has it under another name
     "KimiVLForConditionalGeneration",
     "SolarForCausalLM",
 }
 # vLLM leaves out what no answer needs: the last layer of CLIP, SigLIP's pooling head.
 UNUSED = {
     "ibm-granite/granite-vision-3.3-2b": 15_238_352,
+    "llava-hf/llava-1.5-7b-hf": 12_598_272,
     "llava-hf/llava-v1.6-mistral-7b-hf": 12_598_272,
 }
 
