@@ -408,7 +408,7 @@ VISION: tuple[Config, ...] = (
         {**_QWEN_TOWER, "patch_size": 14, "image_size": 112},
         _WIDE_HEADS,
         _ROUTED_EXPERTS,
-        attention_bias=True,
+        {"attention_bias": True},
     ),
     _vision(
         "InternVLForConditionalGeneration",

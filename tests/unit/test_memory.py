@@ -23,8 +23,8 @@ VLLM = newest_release("vllm").memory
 
 LLAMA_70B = "meta-llama/Llama-3.3-70B-Instruct"
 
-# Published totals that count more than is served: layers for multi-token prediction, some with a vocabulary of
-# their own, and what no answer needs of a tower.
+# Published totals that count more than is served: layers for multi-token prediction, some with a vocabulary
+# of their own, and what no answer needs of a tower.
 WITH_DRAFTS = {
     "Qwen/Qwen3-Next-80B-A3B-Instruct",
     "Qwen/Qwen3-Next-80B-A3B-Instruct-FP8",

@@ -139,7 +139,8 @@ def _architecture(request: EstimateRequest, problems: list[Finding]) -> Architec
                 _finding(
                     "MODEL001",
                     f"no architecture facts for '{request.model}'",
-                    "give its config.json instead",
+                    f"{suggestion(str(request.model), architectures().repositories())}give its config.json instead, "
+                    "which `modelyard model add hf://ORG/NAME` fetches",
                     "model",
                 )
             )

@@ -8,6 +8,7 @@ from modelyard.checkpoints import Architecture, UnreadableConfig, architectures,
 from modelyard.checkpoints.quantization import GGUF_BITS
 from modelyard.findings import Finding
 from modelyard.memory.places import Field
+from modelyard.memory.unknown_models import unknown_model, unstated_format
 from modelyard.spec.model import Model
 from modelyard.spec.weights import Weights
 
@@ -57,23 +58,20 @@ def gguf_type(file: str) -> str:
 
 def _architecture(named: _Named) -> Architecture | Finding:
     weights = named.weights
+    found: Architecture | Finding
     if weights.config is not None:
         try:
             read = read_config(weights.config, model_id=weights.repository, quantization=named.loaded)
         except UnreadableConfig as problem:
             return named.unreadable(problem, "give the checkpoint's whole config.json", "model", "config")
-        return replace(_marked(named, read), source="the config.json that the model file names")
-    wanted = weights.architecture or weights.repository
-    if (arch := architectures().get(wanted)) is not None:
-        return _as_loaded(named, arch)
-    return Finding(
-        "MODEL001",
-        f"no architecture facts for '{wanted}'",
-        "set model.config to the path of its config.json, or model.architecture to a repository with the same one "
-        "(`modelyard catalog models`)",
-        subject=named.subject,
-        field=(*named.at, "model", "architecture") if weights.architecture else (*named.at, "model"),
-    )
+        found = replace(_marked(named, read), source="the config.json that the model file names")
+    elif (arch := architectures().get(weights.architecture or weights.repository)) is not None:
+        found = _as_loaded(named, arch)
+    else:
+        return unknown_model(weights, named.subject, named.at)
+    if isinstance(found, Finding):
+        return found
+    return unstated_format(weights, found, named.quantization != "auto", named.subject, named.at) or found
 
 
 def _as_loaded(named: _Named, arch: Architecture) -> Architecture | Finding:

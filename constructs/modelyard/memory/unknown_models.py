@@ -1,0 +1,88 @@
+"""Findings about checkpoints that are in no table, and about names that say more than the model file."""
+
+from __future__ import annotations
+
+from modelyard.checkpoints import Architecture, architectures
+from modelyard.checkpoints.derivatives import NamedFormat, base_of, format_in, in_the_same_format
+from modelyard.findings import Finding
+from modelyard.memory.places import Field
+from modelyard.reading import suggestion
+from modelyard.spec.weights import Weights
+
+
+def unknown_model(weights: Weights, subject: str, at: Field) -> Finding:
+    """No facts for `weights`: what it looks like, and what to write instead."""
+    wanted = weights.architecture or weights.repository
+    field = (*at, "model", "architecture") if weights.architecture else (*at, "model")
+
+    def finding(message: str, fix: str) -> Finding:
+        return Finding(
+            "MODEL001", f"no architecture facts for '{wanted}'{message}", fix, subject=subject, field=field
+        )
+
+    others = f"{_add(weights)} fetches its config.json, and `modelyard catalog models` lists what is known"
+    if weights.architecture or weights.scheme != "hf" or not (base := base_of(wanted)):
+        near = suggestion(wanted, architectures().repositories())
+        return finding("", f"{near}set model.config to the path of its config.json, or model.architecture to a "
+                       f"repository with the same one: {others}")  # fmt: skip
+    named = format_in(wanted)
+    if named is None:
+        return finding(
+            f", which looks like {base}",
+            f"where its config.json is the same, write {_yaml(weights, f'architecture: {base}')}: {others}",
+        )
+    return finding(f", which looks like {base} in {named.written}", _stated(weights, base, named))
+
+
+def unstated_format(
+    weights: Weights, arch: Architecture, stated: bool, subject: str, at: Field
+) -> Finding | None:
+    """The name of the repository has a number format that `arch`, the facts of the model file, has not.
+
+    `stated`: the file states how the engine quantizes.
+    """
+    named = format_in(weights.repository)
+    have = arch.quantization
+    own = weights.architecture is None and weights.config is None and named and named.kind != "gguf"
+    if named is None or weights.file or stated or own:
+        return None
+    if have is not None and named.bits in (0, have.bits) and named.kind != "gguf":
+        return None
+    held = f"{have.bits} bit" if have else "16 bit"
+    base = base_of(weights.repository) or weights.architecture or arch.model_id
+    if named.kind == "gguf":
+        message = f"{weights.repository} holds GGUF files, and the model file names none"
+    else:
+        message = f"the name {weights.repository} says {named.written}, and the facts that the file gives say {held}"
+    field = ("model", "config") if weights.config is not None else ("model",)
+    return Finding("MODEL005", message, _stated(weights, base, named), subject=subject, field=(*at, *field))
+
+
+def _stated(weights: Weights, base: str, named: NamedFormat) -> str:
+    """How to state the format `named` of a checkpoint made from `base`."""
+    if named.kind == "gguf":
+        same = "" if weights.repository in architectures() else f", architecture: {base}"
+        return (
+            f"write {_yaml(weights, f'file: NAME.gguf{same}')} with the file's name; llama-server reads GGUF"
+        )
+    sibling = in_the_same_format(base, named)
+    known = (
+        f"; or {_yaml(weights, f'architecture: {sibling}')} where it is quantized as that is"
+        if sibling
+        else ""
+    )
+    path = weights.repository.rpartition("/")[2].lower()
+    fetched = f" ({_add(weights)} writes it)" if weights.scheme == "hf" else ""
+    return (
+        f"write {_yaml(weights, f'config: {path}.json')} with its config.json, whose quantization_config "
+        f"says how{fetched}{known}"
+    )
+
+
+def _yaml(weights: Weights, more: str) -> str:
+    return f"`model: {{uri: {weights.uri}, {more}}}`"
+
+
+def _add(weights: Weights) -> str:
+    repository = weights.repository if weights.scheme == "hf" else "ORG/NAME"
+    return f"`modelyard model add hf://{repository}`"
