@@ -8,8 +8,8 @@ from typing import Any
 from modelyard.checkpoints.limits import WrongNumber, shown, whole_number
 from modelyard.checkpoints.shape import Vision
 
-_GATED = ("pixtral", "qwen2_5_vl", "glm4v")
-_PLAIN = ("pixtral", "mllama", "glm4v")  # projections without biases
+_GATED = ("pixtral", "qwen2_5_vl", "glm4v", "gemma4")
+_PLAIN = ("pixtral", "mllama", "glm4v", "gemma4")  # projections without biases
 _NARROW = ("pixtral", "qwen2_5_vl", "glm4v")  # norms without biases
 # Towers by model_type of the vision config, for classes that accept any tower.
 _BY_TYPE = {"siglip_vision_model": "siglip", "pixtral": "pixtral"}
@@ -31,6 +31,7 @@ _NUMBERS = (
     "num_position_embeddings",
     "init_pos_emb_height",
     "out_hidden_size",
+    "position_embedding_size",
     "vision_output_dim",
     "projector_input_dim",
     "projector_output_dim",
@@ -109,6 +110,8 @@ def _layer(config: Mapping[str, Any], tower: str, hidden: int, width: int) -> tu
     matrices = 3 if tower in _GATED else 2
     biases = 4 * hidden if tower not in _PLAIN else 0
     norms = 2 * hidden if tower in _NARROW else 4 * hidden
+    if tower == "gemma4":  # norms of query and key
+        norms += 2 * (hidden // int(config.get("num_attention_heads") or 1))
     if tower == "intern_vit":
         norms += 2 * hidden  # scales of both branches
         norms -= 2 * hidden * (config.get("norm_type") == "rms_norm")
@@ -116,7 +119,7 @@ def _layer(config: Mapping[str, Any], tower: str, hidden: int, width: int) -> tu
         biased = config.get("qkv_bias", config.get("attention_bias", True))
         biases = (4 if biased else 1) * hidden
     mlp = matrices * hidden * width
-    mlp += (matrices - 1) * width + hidden if tower not in ("pixtral", "glm4v") else 0
+    mlp += (matrices - 1) * width + hidden if tower not in ("pixtral", "glm4v", "gemma4") else 0
     return 4 * hidden * hidden + biases, mlp, norms
 
 
@@ -148,6 +151,8 @@ def _embedding(config: Mapping[str, Any], tower: str, hidden: int) -> int:
         return patches + hidden
     if tower == "glm4v":
         return patches + hidden + squares * hidden + 2 * hidden
+    if tower == "gemma4":  # a table of positions for each direction
+        return patches + 2 * int(config.get("position_embedding_size", 0)) * hidden
     if tower == "siglip":
         return patches + (squares + 1) * hidden + 2 * hidden
     if tower in ("clip", "intern_vit"):  # with a class token
@@ -180,6 +185,8 @@ def _projector(
     if tower == "glm4v":  # patches are joined, projected and gated
         out, inner = int(config.get("out_hidden_size", text)), int(config.get("intermediate_size", 4 * text))
         return _linear(merged, out) + out * out + 2 * out + 3 * out * inner
+    if tower == "gemma4":
+        return hidden * text
     if tower == "intern_vit":
         return 8 * hidden + _linear(4 * hidden, text) + _linear(text, text)
     if tower == "moonvit":
