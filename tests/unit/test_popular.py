@@ -9,12 +9,14 @@ from typing import Any
 
 import pytest
 
-from modelyard.checkpoints import Architecture, architectures
+from modelyard.checkpoints import Architecture, UnreadableConfig, architectures, read_config
 from modelyard.engines import newest_release
 from modelyard.findings import Finding
+from modelyard.memory.estimate import estimate
 from modelyard.memory.kv_cache import cache_layout
 from modelyard.memory.loaded_model import known_architecture
 from modelyard.memory.weights import weights_per_accelerator
+from modelyard.spec.estimate import EstimateRequest
 from modelyard.spec.model import Model
 
 FILE = Path(__file__).parents[1] / "fixtures" / "popular.txt"
@@ -84,6 +86,22 @@ def test_a_gguf_repository_needs_the_name_of_its_file(model: str) -> None:
     assert isinstance(one, Architecture)
     assert one.quantization
     assert one.quantization.method == "gguf"
+    assert one.architecture in newest_release("llama-server").architectures
+
+
+def test_a_model_that_transcribes_is_refused_by_what_it_does() -> None:
+    with pytest.raises(UnreadableConfig, match="WhisperForConditionalGeneration transcribes speech"):
+        read_config({"architectures": ["WhisperForConditionalGeneration"], "d_model": 1280})
+
+
+def test_the_estimate_of_a_gguf_repository_asks_for_the_format() -> None:
+    asked = {"model": "Qwen/Qwen3-8B-GGUF", "accelerator": "l40s", "engine": "llama-server"}
+    found = estimate(EstimateRequest.model_validate(asked))
+    stated = estimate(EstimateRequest.model_validate({**asked, "quantization": "gguf Q4_K_M"}))
+
+    assert [one.code for one in found.findings] == ["MODEL005"]
+    assert stated.ledger
+    assert stated.ledger.weights.in_gib < 6
 
 
 @pytest.mark.parametrize(

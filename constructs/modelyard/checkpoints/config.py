@@ -58,6 +58,10 @@ def read_config(
     family_name = _family_name(name, outer, inner, config)
     family = text_family(family_name)
     if family is None:
+        if name in families()["speech"]:
+            raise UnreadableConfig(
+                f"config.json: {name} transcribes speech, and Modelyard serves what generates text, embeds or reranks"
+            )
         known = ", ".join((*families()["text"], *families()["vision"]))
         raise UnreadableConfig(
             f"config.json: architectures names {name or 'nothing'}, whose layout is not known; known are {known}",
@@ -194,7 +198,8 @@ def _architecture(
     head_dim = number("head_dim") or number("hidden_size") // heads
     moe = read_experts(fields, family, layers)
     bias = biases(fields, family)
-    tied = None if family.get("encoder") else fields.flag("tie_word_embeddings")  # an encoder has no output
+    headless = family.get("encoder") or family.get("headless")
+    tied = None if headless else fields.flag("tie_word_embeddings")
     linear = read_linear(fields, family)
     types = read_layer_types(fields, family, layers, linear)
     return Architecture(
