@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from datetime import date
+from importlib.resources import files
 from pathlib import Path
 from typing import Any
 
@@ -49,6 +50,13 @@ def test_the_list_is_dated_and_long_enough_and_names_each_model_once() -> None:
     assert len(POPULAR) >= 150
     assert len({model.lower() for model in POPULAR}) == len(POPULAR)
     assert all(re.fullmatch(r"[\w.-]+/[\w.-]+", model) for model in POPULAR)
+
+
+def test_the_table_stays_small_with_one_row_a_line() -> None:
+    text = files("modelyard.checkpoints").joinpath("data", "architectures.json").read_text(encoding="utf-8")
+
+    assert len(text) < 250_000
+    assert text.count('\n  "') == len(architectures())
 
 
 def test_nine_of_ten_are_known() -> None:
@@ -159,6 +167,20 @@ def test_a_quantized_name_is_never_planned_with_other_facts(uri: str, architectu
     assert found.code == "MODEL005"
     assert says in found.message
     assert f"`model: {{uri: {uri}, " in found.fix
+
+
+def test_an_engine_that_quantizes_at_load_does_not_make_the_format_in_the_name() -> None:
+    found = refused(
+        {"uri": "hf://acme/Qwen3-8B-AWQ", "architecture": "Qwen/Qwen3-8B"}, engine={"quantization": "fp8"}
+    )
+
+    assert (found.code, "say 8 bit" in found.message) == ("MODEL005", True)
+
+
+def test_a_config_that_says_how_it_is_quantized_is_taken_whatever_the_name_says() -> None:
+    config = architectures().config("Qwen/Qwen3-8B-FP8")
+
+    assert isinstance(read({"uri": "hf://acme/Qwen3-8B-NVFP4-FP8", "config": config}), Architecture)
 
 
 def test_a_config_without_the_quantization_that_the_name_has_is_refused() -> None:

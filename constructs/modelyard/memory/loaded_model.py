@@ -71,7 +71,7 @@ def _architecture(named: _Named) -> Architecture | Finding:
         return unknown_model(weights, named.subject, named.at)
     if isinstance(found, Finding):
         return found
-    return unstated_format(weights, found, named.quantization != "auto", named.subject, named.at) or found
+    return unstated_format(weights, found, named.quantization, named.subject, named.at) or found
 
 
 def _as_loaded(named: _Named, arch: Architecture) -> Architecture | Finding:

@@ -35,25 +35,27 @@ def unknown_model(weights: Weights, subject: str, at: Field) -> Finding:
 
 
 def unstated_format(
-    weights: Weights, arch: Architecture, stated: bool, subject: str, at: Field
+    weights: Weights, arch: Architecture, quantization: str, subject: str, at: Field
 ) -> Finding | None:
     """The name of the repository has a number format that `arch`, the facts of the model file, has not.
 
-    `stated`: the file states how the engine quantizes.
+    `quantization`: the file's setting for the engine. A config.json that says how it is quantized is taken,
+    whatever the name says.
     """
     named = format_in(weights.repository)
+    if named is None or weights.file or quantization == named.kind:
+        return None
     have = arch.quantization
-    own = weights.architecture is None and weights.config is None and named and named.kind != "gguf"
-    if named is None or weights.file or stated or own:
+    gguf = named.kind == "gguf"
+    own = weights.architecture is None and weights.config is None
+    if not gguf and (own or (have and (weights.config is not None or named.bits == have.bits))):
         return None
-    if have is not None and named.bits in (0, have.bits) and named.kind != "gguf":
-        return None
-    held = f"{have.bits} bit" if have else "16 bit"
-    base = base_of(weights.repository) or weights.architecture or arch.model_id
-    if named.kind == "gguf":
+    if gguf:
         message = f"{weights.repository} holds GGUF files, and the model file names none"
     else:
+        held = f"{have.bits} bit" if have else "16 bit"
         message = f"the name {weights.repository} says {named.written}, and the facts that the file gives say {held}"
+    base = base_of(weights.repository) or weights.architecture or arch.model_id
     field = ("model", "config") if weights.config is not None else ("model",)
     return Finding("MODEL005", message, _stated(weights, base, named), subject=subject, field=(*at, *field))
 
