@@ -141,6 +141,7 @@ TEXT: tuple[Config, ...] = (
     _text("MistralForCausalLM", "mistral", _WIDE_HEADS),
     _text("MistralModel", "mistral", _WIDE_HEADS),
     _text("Ministral3ForCausalLM", "ministral3", _WIDE_HEADS),
+    _text("Mistral4ForCausalLM", "mistral4", _ROUTED_EXPERTS, _LATENT),
     _text("MixtralForCausalLM", "mixtral", _LOCAL_EXPERTS),
     _text("Qwen2ForCausalLM", "qwen2"),
     _text("Qwen2MoeForCausalLM", "qwen2_moe", _EXPERTS, shared_expert_intermediate_size=192),

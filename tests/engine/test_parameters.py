@@ -26,6 +26,7 @@ REMOTE = {
     "InternVLChatModel",  # its tower is InternVLForConditionalGeneration's
     "KimiK25ForConditionalGeneration",  # transformers has it under another name
     "KimiVLForConditionalGeneration",
+    "PixtralForConditionalGeneration",  # vLLM's class; a Llava model with Pixtral's tower
     "SolarForCausalLM",
 }
 # vLLM leaves out what no answer needs: the last layer of CLIP, SigLIP's pooling head.
