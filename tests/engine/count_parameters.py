@@ -25,8 +25,11 @@ def count(config: dict[str, Any]) -> dict[str, Any]:
     model_class = getattr(transformers, name, None)
     if model_class is None:
         return {"missing": name}
-    # Quantization swaps linear layers for packed ones; the count is about the matrices.
-    plain = {key: value for key, value in config.items() if key != "quantization_config"}
+    # Quantization swaps linear layers for packed ones, and rotary tables are no parameters (those of longrope
+    # need a factor for every number); the count is about the matrices.
+    plain = {
+        key: value for key, value in config.items() if key not in ("quantization_config", "rope_scaling")
+    }
     with torch.device("meta"):
         model = model_class(model_class.config_class.from_dict(plain))
     model.tie_weights()

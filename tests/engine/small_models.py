@@ -113,15 +113,35 @@ _POSITIONS: Config = {"num_position_embeddings": 256}
 
 _READER: Config = {"num_key_value_heads": 8, "type_vocab_size": 2, "id2label": {0: "a", 1: "b", 2: "c"}}
 
+_GEMMA_4: Config = {
+    "head_dim": 48,
+    "global_head_dim": 72,
+    "attention_k_eq_v": False,
+    "hidden_size_per_layer_input": 0,
+    "num_kv_shared_layers": 0,
+    "sliding_window": 512,
+    "tie_word_embeddings": True,
+}
+_GEMMA_4_EXPERTS: Config = {
+    "enable_moe_block": True,
+    "num_experts": 8,
+    "top_k_experts": 2,
+    "moe_intermediate_size": 160,
+}
+
 TEXT: tuple[Config, ...] = (
     _text("BertModel", "bert", _READER),
     _text("BertForSequenceClassification", "bert", _READER),
     _text("XLMRobertaModel", "xlm-roberta", _READER),
     _text("XLMRobertaForSequenceClassification", "xlm-roberta", _READER),
+    _text("ModernBertModel", "modernbert", num_key_value_heads=8),
+    _text("NomicBertModel", "nomic_bert", _READER),
     _text("LlamaForCausalLM", "llama", _WIDE_HEADS),
     _text("LlamaForCausalLM", "llama", _BIASES, tie_word_embeddings=True),
     _text("MistralForCausalLM", "mistral", _WIDE_HEADS),
+    _text("MistralModel", "mistral", _WIDE_HEADS),
     _text("Ministral3ForCausalLM", "ministral3", _WIDE_HEADS),
+    _text("Mistral4ForCausalLM", "mistral4", _ROUTED_EXPERTS, _LATENT),
     _text("MixtralForCausalLM", "mixtral", _LOCAL_EXPERTS),
     _text("Qwen2ForCausalLM", "qwen2"),
     _text("Qwen2MoeForCausalLM", "qwen2_moe", _EXPERTS, shared_expert_intermediate_size=192),
@@ -157,6 +177,7 @@ TEXT: tuple[Config, ...] = (
     _text("GemmaForCausalLM", "gemma", _WIDE_HEADS, tie_word_embeddings=True),
     _text("Gemma2ForCausalLM", "gemma2", _WIDE_HEADS, tie_word_embeddings=True, sliding_window=512),
     _text("Gemma3ForCausalLM", "gemma3_text", _WIDE_HEADS, tie_word_embeddings=True, sliding_window=512),
+    _text("Gemma4ForCausalLM", "gemma4_text", _GEMMA_4, num_experts=None),
     _text("PhiForCausalLM", "phi", num_key_value_heads=8),
     _text("Phi3ForCausalLM", "phi3"),
     _text("GraniteForCausalLM", "granite"),
@@ -313,6 +334,22 @@ TEXT: tuple[Config, ...] = (
 
 VISION: tuple[Config, ...] = (
     _vision(
+        "Gemma4ForConditionalGeneration",
+        "gemma4",
+        "gemma4_text",
+        {
+            **_ENCODER,
+            "model_type": "gemma4_vision",
+            "num_key_value_heads": 4,
+            "head_dim": 24,
+            "position_embedding_size": 640,
+        },
+        _GEMMA_4,
+        _GEMMA_4_EXPERTS,
+        tie_word_embeddings=True,
+        audio_config=None,
+    ),
+    _vision(
         "Gemma3ForConditionalGeneration",
         "gemma3",
         "gemma3_text",
@@ -397,6 +434,15 @@ VISION: tuple[Config, ...] = (
         _DELTA,
         _EXPERTS,
         {"shared_expert_intermediate_size": 192},
+    ),
+    _vision(
+        "Glm4vMoeForConditionalGeneration",
+        "glm4v_moe",
+        "glm4v_moe_text",
+        {**_QWEN_TOWER, "patch_size": 14, "image_size": 112},
+        _WIDE_HEADS,
+        _ROUTED_EXPERTS,
+        {"attention_bias": True},
     ),
     _vision(
         "InternVLForConditionalGeneration",

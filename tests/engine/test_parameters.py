@@ -24,12 +24,18 @@ REMOTE = {
     "InternLM2ForCausalLM",
     "InternLM3ForCausalLM",
     "InternVLChatModel",  # its tower is InternVLForConditionalGeneration's
+    "KimiK25ForConditionalGeneration",  # transformers has it under another name
     "KimiVLForConditionalGeneration",
+    "PixtralForConditionalGeneration",  # vLLM's class; a Llava model with Pixtral's tower
     "SolarForCausalLM",
 }
 # vLLM leaves out what no answer needs: the last layer of CLIP, SigLIP's pooling head.
 UNUSED = {
+    # Held twice: values that are the keys.
+    "google/gemma-4-26B-A4B-it": -14_417_920,
+    "google/gemma-4-31B-it": -110_100_480,
     "ibm-granite/granite-vision-3.3-2b": 15_238_352,
+    "llava-hf/llava-1.5-7b-hf": 12_598_272,
     "llava-hf/llava-v1.6-mistral-7b-hf": 12_598_272,
 }
 

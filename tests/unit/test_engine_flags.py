@@ -229,6 +229,7 @@ def test_a_known_model_is_served_or_refused_by_name() -> None:
     assert refused["ENG001", "MllamaForConditionalGeneration"] == {
         "meta-llama/Llama-3.2-11B-Vision",
         "meta-llama/Llama-3.2-11B-Vision-Instruct",
+        "meta-llama/Llama-3.2-90B-Vision-Instruct",
     }
 
 

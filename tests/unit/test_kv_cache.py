@@ -225,6 +225,32 @@ def test_layers_with_a_window_share_blocks_with_those_without() -> None:
     ]
 
 
+@pytest.mark.parametrize(
+    ("model", "ranks", "sliding", "full"),
+    [
+        # Gemma 4: 8 heads of 256 with a window, 2 of 512 without.
+        ("google/gemma-4-26B-A4B-it", 1, 1, 2),
+        ("google/gemma-4-26B-A4B-it", 4, 1, 1),
+        ("google/gemma-4-26B-A4B-it", 8, 2, 1),
+        ("google/gemma-4-31B-it", 2, 1, 2),
+    ],
+)
+def test_blocks_are_equally_large_and_hold_more_tokens_of_narrower_layers(
+    model: str, ranks: int, sliding: int, full: int
+) -> None:
+    arch, layout = architectures()[model], layout_of(model, ranks)
+    widest = max(
+        2 * 2 * max(1, heads // ranks) * width
+        for heads, width in ((arch.kv_heads, arch.head_dim), (arch.global_kv_heads, arch.global_head_dim))
+    )
+
+    assert {(group.window > 0, group.denser) for group in layout.groups} == {(True, sliding), (False, full)}
+    assert layout.bytes_per_block == 16 * widest * max(group.layers for group in layout.groups)
+    [whole] = [group for group in layout.groups if not group.window]
+    kept = layout.blocks_for(200_000) - layout.blocks_for(100_000)
+    assert kept == pytest.approx(100_000 / 16 / whole.denser, abs=1)
+
+
 def test_almost_equal_kinds_of_layers_are_padded_to_the_larger() -> None:
     """Else 12 layers and 13 would be three groups."""
     kinds: list[LayerType] = ["sliding" if layer < 12 else "full" for layer in range(25)]

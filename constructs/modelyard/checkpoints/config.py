@@ -58,6 +58,10 @@ def read_config(
     family_name = _family_name(name, outer, inner, config)
     family = text_family(family_name)
     if family is None:
+        if name in families()["speech"]:
+            raise UnreadableConfig(
+                f"config.json: {name} transcribes speech, and Modelyard serves what generates text, embeds or reranks"
+            )
         known = ", ".join((*families()["text"], *families()["vision"]))
         raise UnreadableConfig(
             f"config.json: architectures names {name or 'nothing'}, whose layout is not known; known are {known}",
@@ -77,6 +81,11 @@ def read_config(
         required.append(expert_counts(family)[0])
     if missing := tuple(field for field in required if fields.get(field) is None):
         raise UnreadableConfig(f"config.json lacks {', '.join(missing)}", missing)
+    for unread in family.get("unread", ()):
+        if fields.get(unread):
+            raise UnreadableConfig(
+                f"config.json: {unread} is {shown(fields.get(unread))}: what {name} does with it is not counted yet"
+            )
     try:
         stored = _stored(fields, config, quantization)
         tower = _vision(config, outer, fields)
@@ -184,11 +193,13 @@ def _architecture(
 ) -> Architecture:
     number = fields.number
     heads, layers = number("num_attention_heads"), number("num_hidden_layers")
+    shared_keys = fields.flag("attention_k_eq_v")
     kv_heads = number("num_key_value_heads", heads)
     head_dim = number("head_dim") or number("hidden_size") // heads
     moe = read_experts(fields, family, layers)
     bias = biases(fields, family)
-    tied = None if family.get("encoder") else fields.flag("tie_word_embeddings")  # an encoder has no output
+    headless = family.get("encoder") or family.get("headless")
+    tied = None if headless else fields.flag("tie_word_embeddings")
     linear = read_linear(fields, family)
     types = read_layer_types(fields, family, layers, linear)
     return Architecture(
@@ -207,7 +218,8 @@ def _architecture(
         layer_types=types,
         window=number("attention_chunk_size") if "chunked" in types else number("sliding_window"),
         mlp_matrices=2 if family.get("mlp") == "plain" else 3,
-        norms_per_layer=int(family.get("norms", 2)),
+        norms_per_layer=int(family.get("norms", 2))
+        + (int(family.get("experts", {}).get("norms", 0)) if moe else 0),
         final_norms=int(family.get("finalNorms", 1)) + pooled_vectors(fields, family),
         query_key_norm=query_key_norm(fields, family),
         attention_bias=bias.get("attention", False),
@@ -228,6 +240,10 @@ def _architecture(
         mtp_layers=number("num_nextn_predict_layers")
         or number("mtp_num_hidden_layers")
         or number("num_mtp_modules"),
+        global_kv_heads=(number("num_global_key_value_heads", kv_heads) if shared_keys else kv_heads)
+        if number("global_head_dim")
+        else 0,
+        global_head_dim=number("global_head_dim"),
         bytes_per_parameter=4 if dtype in _THIRTY_TWO_BIT else 2,
         quantization=quantization,
         tested=bool(family.get("tested", False)),

@@ -211,8 +211,11 @@ def rope_bytes(fields: Fields, family: Mapping[str, Any], outer: Mapping[str, An
     ):
         return 0
     positions = fields.number("max_position_embeddings")
-    width = fields.number("qk_rope_head_dim") or round(
-        head_dim * float(fields.get("partial_rotary_factor") or 1)
+    wide = fields.number("global_head_dim")  # tables of the whole width, whatever part is rotated (Gemma 4)
+    width = (
+        wide
+        or fields.number("qk_rope_head_dim")
+        or round(head_dim * float(fields.get("partial_rotary_factor") or 1))
     )
     scaling = fields.get("rope_scaling") or fields.get("rope_parameters") or {}
     scaling = scaling.get("full_attention", scaling)  # newer configs have one entry per layer kind
@@ -230,5 +233,5 @@ def rope_bytes(fields: Fields, family: Mapping[str, Any], outer: Mapping[str, An
         )
     if outer.get("mrope"):
         length *= 4
-    local = positions if family.get("localRope") else 0
-    return round((length + local) * width * 2)
+    local = positions * (head_dim if wide else width) if family.get("localRope") else 0
+    return round((length * width + local) * 2)

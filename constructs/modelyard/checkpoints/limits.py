@@ -21,6 +21,8 @@ LIMITS: Mapping[str, tuple[int, int]] = MappingProxyType(
         "num_heads": (1, 1 << 12),
         "num_key_value_heads": (1, 1 << 12),
         "head_dim": (0, 1 << 14),
+        "global_head_dim": (0, 1 << 14),
+        "num_global_key_value_heads": (1, 1 << 12),
         "vocab_size": (1, 1 << 24),
         "max_position_embeddings": (1, 1 << 30),
         "original_max_position_embeddings": (1, 1 << 30),

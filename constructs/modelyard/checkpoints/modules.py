@@ -85,14 +85,15 @@ def layer_modules(arch: Architecture, layer: int, like: int | None = None) -> It
     elif kind != "none" and arch.latent:
         yield from _latent_attention(arch, prefix, layer)
     elif kind != "none":
-        yield from _attention(arch, prefix, layer)
+        yield from _attention(arch, prefix, layer, shape)
     yield from _feed_forward(arch, prefix, layer, shape)
     if arch.norms_per_layer:
         yield _plain(f"{prefix}.norms", layer, arch.norms_per_layer * arch.hidden)
 
 
-def _attention(arch: Architecture, prefix: str, layer: int) -> Iterator[Module]:
-    queries, keys = arch.heads * arch.head_dim, arch.kv_heads * arch.head_dim
+def _attention(arch: Architecture, prefix: str, layer: int, shape: int) -> Iterator[Module]:
+    kv_heads, width = arch.attention_shape(shape)
+    queries, keys = arch.heads * width, kv_heads * width
     at = f"{prefix}.self_attn"
     gate = 2 if arch.output_gate else 1
     yield Module(f"{at}.q_proj", layer, arch.hidden, queries * gate, "ranks")
@@ -102,7 +103,7 @@ def _attention(arch: Architecture, prefix: str, layer: int) -> Iterator[Module]:
     small = (queries * gate + 2 * keys if arch.attention_bias else 0) + (
         arch.hidden if arch.output_bias else 0
     )
-    small += {"": 0, "head": 2 * arch.head_dim, "wide": queries + keys}[arch.query_key_norm]
+    small += {"": 0, "head": 2 * width, "wide": queries + keys}[arch.query_key_norm]
     small += arch.heads if arch.sinks else 0
     if small:
         yield _plain(f"{at}.vectors", layer, small)

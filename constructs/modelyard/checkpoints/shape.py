@@ -111,9 +111,10 @@ class Architecture:
     and token types. `query_key_norm`: norm weights for one head (`head`), or for all heads (`wide`). `sinks`:
     one extra logit per head. `dense_layers`: layers with a plain MLP; None: all without experts.
     `bytes_per_parameter`: of unquantized weights. `mtp_layers`: multi-token prediction layers, loaded only
-    for speculative decoding. `gated`: the download needs an accepted licence and a token. `tested`: False if
-    the family's formula was never checked against a measurement. `stored`: exact sizes, where the
-    checkpoint's tensors are known.
+    for speculative decoding. `global_kv_heads` of `global_head_dim`: the shape of full attention where that
+    of sliding layers differs (Gemma 4); 0 if not. `gated`: the download needs an accepted licence and a
+    token. `tested`: False if the family's formula was never checked against a measurement. `stored`: exact
+    sizes, where the checkpoint's tensors are known.
     """
 
     model_id: str
@@ -148,6 +149,8 @@ class Architecture:
     linear: LinearAttention | None = None
     vision: Vision | None = None
     mtp_layers: int = 0
+    global_kv_heads: int = 0
+    global_head_dim: int = 0
     bytes_per_parameter: int = 2
     quantization: Quantization | None = None
     gated: bool = False
@@ -161,6 +164,12 @@ class Architecture:
         return hash(
             (self.model_id, self.architecture, self.hidden, self.layers, self.vocab, self.intermediate)
         )
+
+    def attention_shape(self, layer: int) -> tuple[int, int]:
+        """KV heads and their width in `layer`."""
+        if self.global_head_dim and self.layer_types[layer] == "full":
+            return self.global_kv_heads, self.global_head_dim
+        return self.kv_heads, self.head_dim
 
     @property
     def multimodal(self) -> bool:

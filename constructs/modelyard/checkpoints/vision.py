@@ -8,7 +8,9 @@ from typing import Any
 from modelyard.checkpoints.limits import WrongNumber, shown, whole_number
 from modelyard.checkpoints.shape import Vision
 
-_GATED = ("pixtral", "qwen2_5_vl")
+_GATED = ("pixtral", "qwen2_5_vl", "glm4v", "gemma4")
+_PLAIN = ("pixtral", "mllama", "glm4v", "gemma4")  # projections without biases
+_NARROW = ("pixtral", "qwen2_5_vl", "glm4v")  # norms without biases
 # Towers by model_type of the vision config, for classes that accept any tower.
 _BY_TYPE = {"siglip_vision_model": "siglip", "pixtral": "pixtral"}
 
@@ -28,6 +30,8 @@ _NUMBERS = (
     "image_size",
     "num_position_embeddings",
     "init_pos_emb_height",
+    "out_hidden_size",
+    "position_embedding_size",
     "vision_output_dim",
     "projector_input_dim",
     "projector_output_dim",
@@ -51,6 +55,7 @@ def read_vision(config: Mapping[str, Any], family: Mapping[str, Any], text_hidde
         MissingVisionFields: the config lacks the tower's size.
         WrongNumber: a size is not a plausible number.
     """
+    config = {name.removeprefix("vt_"): value for name, value in config.items()}  # Kimi K2.5's spelling
     config = {**config, **_sizes(config)}
     tower = str(family["tower"])
     if tower == "clip":  # a class that accepts several towers
@@ -61,6 +66,8 @@ def read_vision(config: Mapping[str, Any], family: Mapping[str, Any], text_hidde
     if not hidden or not layers:
         raise MissingVisionFields("vision_config.hidden_size and vision_config.num_hidden_layers")
     width = config.get("intermediate_size") or round(hidden * float(config.get("mlp_ratio", 4)))
+    if tower == "glm4v":  # intermediate_size is the projector's
+        width = config.get("out_hidden_size", width)
     heads = int(
         config.get("num_attention_heads") or config.get("num_heads") or config.get("attention_heads") or 16
     )
@@ -101,8 +108,10 @@ def _position(layer: int, layers: int) -> int:
 def _layer(config: Mapping[str, Any], tower: str, hidden: int, width: int) -> tuple[int, int, int]:
     """Parameters of one layer: four projections, the MLP, and norms."""
     matrices = 3 if tower in _GATED else 2
-    biases = 4 * hidden if tower not in ("pixtral", "mllama") else 0
-    norms = 2 * hidden if tower in ("pixtral", "qwen2_5_vl") else 4 * hidden
+    biases = 4 * hidden if tower not in _PLAIN else 0
+    norms = 2 * hidden if tower in _NARROW else 4 * hidden
+    if tower == "gemma4":  # norms of query and key
+        norms += 2 * (hidden // int(config.get("num_attention_heads") or 1))
     if tower == "intern_vit":
         norms += 2 * hidden  # scales of both branches
         norms -= 2 * hidden * (config.get("norm_type") == "rms_norm")
@@ -110,7 +119,7 @@ def _layer(config: Mapping[str, Any], tower: str, hidden: int, width: int) -> tu
         biased = config.get("qkv_bias", config.get("attention_bias", True))
         biases = (4 if biased else 1) * hidden
     mlp = matrices * hidden * width
-    mlp += (matrices - 1) * width + hidden if tower != "pixtral" else 0
+    mlp += (matrices - 1) * width + hidden if tower not in ("pixtral", "glm4v", "gemma4") else 0
     return 4 * hidden * hidden + biases, mlp, norms
 
 
@@ -134,12 +143,16 @@ def _sizes(config: Mapping[str, Any]) -> dict[str, int]:
 def _embedding(config: Mapping[str, Any], tower: str, hidden: int) -> int:
     """Patches, positions, and the norms before and after the layers."""
     patch = int(config.get("patch_size", 14))
-    frames = int(config.get("temporal_patch_size", 2)) if tower.startswith("qwen") else 1
+    frames = int(config.get("temporal_patch_size", 2)) if tower.startswith(("qwen", "glm")) else 1
     patches = 3 * frames * patch * patch * hidden
     image = config.get("image_size")
     squares = (int(image) // patch) ** 2 if image else 0
     if tower == "pixtral":
         return patches + hidden
+    if tower == "glm4v":
+        return patches + hidden + squares * hidden + 2 * hidden
+    if tower == "gemma4":  # a table of positions for each direction
+        return patches + 2 * int(config.get("position_embedding_size", 0)) * hidden
     if tower == "siglip":
         return patches + (squares + 1) * hidden + 2 * hidden
     if tower in ("clip", "intern_vit"):  # with a class token
@@ -169,6 +182,11 @@ def _projector(
         one = _linear(merged, merged) + _linear(merged, text)
         deep = len(config.get("deepstack_visual_indexes", (8, 16, 24) if tower == "qwen3_vl" else ()))
         return one * (1 + deep) + 2 * hidden + deep * 2 * merged
+    if tower == "glm4v":  # patches are joined, projected and gated
+        out, inner = int(config.get("out_hidden_size", text)), int(config.get("intermediate_size", 4 * text))
+        return _linear(merged, out) + out * out + 2 * out + 3 * out * inner
+    if tower == "gemma4":
+        return hidden * text
     if tower == "intern_vit":
         return 8 * hidden + _linear(4 * hidden, text) + _linear(text, text)
     if tower == "moonvit":

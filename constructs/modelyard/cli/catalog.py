@@ -7,7 +7,8 @@ from typing import Annotated, Any
 
 import typer
 
-from modelyard.checkpoints import architectures
+from modelyard.checkpoints import Architecture, architectures
+from modelyard.checkpoints.derivatives import format_in
 from modelyard.cli.connections import ProfileOption
 from modelyard.cli.prices import price_date, prices_origin, refresh
 from modelyard.cli.printing import console, dollars, print_json, table
@@ -154,14 +155,25 @@ def _instances(prices: Prices) -> list[dict[str, Any]]:
     ]
 
 
+_BY_FILE = "gguf, by file"
+
+
+def _stored(arch: Architecture) -> str:
+    """How the checkpoint's weights are stored; a repository of GGUF files has several."""
+    named = format_in(arch.model_id)
+    if named and named.kind == "gguf":
+        return _BY_FILE
+    return arch.quantization.method if arch.quantization else "16 bit"
+
+
 def _models() -> list[dict[str, Any]]:
     return [
         {
             "model": arch.model_id,
             "architecture": arch.architecture,
             "parametersB": round(parameters(arch) / 1e9, 2),
-            "quantization": arch.quantization.method if arch.quantization else "16 bit",
-            "checkpointGiB": round(checkpoint_size(arch).in_gib, 1),
+            "quantization": _stored(arch),
+            "checkpointGiB": "" if _stored(arch) == _BY_FILE else round(checkpoint_size(arch).in_gib, 1),
             "maxLength": arch.max_position,
             "gated": "yes" if arch.gated else "",
         }

@@ -149,7 +149,9 @@ def _subject(name: str, folder: Path, *, hub: bool) -> _Subject | list[Finding]:
     if (recorded := _recorded(name, folder)) is not None:
         return recorded
     if table_id := architectures().called(name):
-        return _Subject(table_id, _model(table_id), architectures()[table_id])
+        asked = _model(table_id)
+        facts = known_architecture(asked)
+        return [facts] if isinstance(facts, Finding) else _Subject(table_id, asked, facts)
     path = Path(name) / "config.json" if Path(name).is_dir() else Path(name)
     if path.is_file():
         return _from_config(path)

@@ -114,7 +114,20 @@ _CHECKS = (
         "MODEL001",
         "The model's architecture is not known",
         "Layers, heads and sizes decide whether the model fits. Modelyard never guesses them.",
-        "Set `model.architecture` to a repository with the same `config.json` that `modelyard catalog models` lists.",
+        "Write what the message proposes: for a derivative of a known checkpoint `model: {uri: hf://ORG/NAME, architecture: "
+        "BASE}`, where both have the same `config.json`. For all others `modelyard model add hf://ORG/NAME` fetches the "
+        "`config.json`, and `model.config` names a file of your own. `modelyard catalog models` lists what is known.",
+    ),
+    _error(
+        "MODEL005",
+        "A repository's name has a number format that the model file does not have",
+        "A name such as `Qwen3-8B-AWQ` says that the weights are quantized. With the facts of the 16-bit checkpoint, memory "
+        "would be planned for four times the weights, and the engine's kernels would be checked for the wrong format. How a "
+        "checkpoint is quantized stands in its `config.json`; a name is never taken for it.",
+        "Name the checkpoint's own `config.json` in `model.config`, or in `model.architecture` a known checkpoint that is "
+        "quantized in the same way. For GGUF name the file in `model.file`. Checkpoints of NVIDIA's ModelOpt may state their "
+        "format in `hf_quant_config.json` alone: copy it into `config.json` as `quantization_config`. For 16-bit weights "
+        "that the engine quantizes at load, `engine.quantization` says so.",
     ),
     _error(
         "MODEL002",

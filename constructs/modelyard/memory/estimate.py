@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 
 from modelyard.checkpoints import Architecture, UnreadableConfig, architectures, read_config
+from modelyard.checkpoints.derivatives import format_in
 from modelyard.engines import MemoryFacts, engine, memory_facts_for, newest_release
 from modelyard.findings import Finding, Severity
 from modelyard.hardware import (
@@ -139,9 +140,17 @@ def _architecture(request: EstimateRequest, problems: list[Finding]) -> Architec
                 _finding(
                     "MODEL001",
                     f"no architecture facts for '{request.model}'",
-                    "give its config.json instead",
+                    f"{suggestion(str(request.model), architectures().repositories())}give its config.json instead, "
+                    "which `modelyard model add hf://ORG/NAME` fetches",
                     "model",
                 )
+            )
+            return None
+        named = format_in(name)
+        if named and named.kind == "gguf" and request.quantization is None:
+            message = f"{name} holds GGUF files, whose names state their format"
+            problems.append(
+                _finding("MODEL005", message, "add the file's, such as 'gguf Q4_K_M'", "quantization")
             )
             return None
         config = architectures().config(name)

@@ -27,11 +27,13 @@ CURRENT = CacheRules()
 @dataclass(frozen=True)
 class CacheGroup:
     """Layers that share a block table. `window` is 0 if every token is kept; `state`: a recurrent state
-    instead of tokens."""
+    instead of tokens; `denser`: how many times the layout's tokens a block holds, in layers that keep less of
+    each."""
 
     layers: int
     window: int = 0
     state: bool = False
+    denser: int = 1
 
 
 @dataclass(frozen=True)
@@ -49,13 +51,14 @@ class CacheLayout:
         """Blocks that one request of `length` tokens needs (vllm/v1/kv_cache_interface.py)."""
         blocks = 0
         for group in self.groups:
+            size = self.block_size * group.denser
             if group.state:
                 blocks += self.rules.state_blocks + self.speculative_tokens
             elif group.window:
                 kept = min(group.window - 1 + self.tokens_in_flight, length)
-                blocks += _ceil(kept, self.block_size) + 1
+                blocks += _ceil(kept, size) + 1
             else:
-                blocks += _ceil(length, self.block_size)
+                blocks += _ceil(length, size)
         return blocks
 
     def need(self, length: int) -> Memory:
@@ -101,8 +104,29 @@ def kv_bytes_per_token_and_layer(
     if arch.latent:  # keys with their rotary part, values padded to the same width
         heads = -(-arch.heads // tensor_parallel)
         return 2 * heads * _padded(arch.latent.nope_dim + arch.latent.rope_dim) * size
-    heads = max(1, arch.kv_heads // tensor_parallel)
-    return 2 * heads * arch.head_dim * size
+    return max(_bytes_by_kind(arch, tensor_parallel, size).values())
+
+
+def _bytes_by_kind(arch: Architecture, tensor_parallel: int, size: int) -> dict[str, int]:
+    """Bytes per token in a layer with a window, and in one with full attention, whose shapes can differ."""
+    shapes = {"sliding": (arch.kv_heads, arch.head_dim)}
+    shapes["full"] = (
+        (arch.global_kv_heads, arch.global_head_dim) if arch.global_head_dim else shapes["sliding"]
+    )
+    return {
+        kind: 2 * max(1, heads // tensor_parallel) * width * size for kind, (heads, width) in shapes.items()
+    }
+
+
+def _denser(arch: Architecture, kind: str, tensor_parallel: int) -> int:
+    """How many times the tokens of the widest layers a block of layers of `kind` holds.
+
+    Blocks are equally large; those of narrower layers hold more tokens where the size is a multiple, and are
+    padded if not (v1/core/kv_cache_planning.py, unify_kv_cache_spec_page_size).
+    """
+    taken = _bytes_by_kind(arch, tensor_parallel, 1)
+    times, rest = divmod(max(taken.values()), taken.get(kind, max(taken.values())))
+    return 1 if rest else times
 
 
 def bytes_per_number(arch: Architecture, kv_cache_dtype: str) -> int:
@@ -158,7 +182,8 @@ def cache_layout(
         for number in range(count):
             mine = [layer for layer in members[number::count] if layer in here]
             window = arch.window if shared == "sliding" else 0
-            groups.append(CacheGroup(len(mine), window, state=shared in ("linear", "mamba")))
+            denser = 1 if state or arch.latent or not rules.hybrid else _denser(arch, shared, tensor_parallel)
+            groups.append(CacheGroup(len(mine), window, shared in ("linear", "mamba"), denser))
             widest = max(widest, len(mine))
     # One batch per pipeline stage, plus one with asynchronous scheduling (VllmConfig.max_in_flight_tokens).
     in_flight = max_num_batched_tokens * (pipeline + rules.in_flight - 1)

@@ -11,6 +11,7 @@ from modelyard.checkpoints.stored import with_stored
 from modelyard.checkpoints.tensor_types import gguf_bits
 from modelyard.findings import Finding
 from modelyard.memory.places import Field
+from modelyard.memory.unknown_models import unknown_model, unstated_format
 from modelyard.spec.model import Model
 from modelyard.spec.weights import Weights
 
@@ -72,28 +73,25 @@ def _architecture(named: _Named) -> Architecture | Finding:
 def _described(named: _Named) -> Architecture | Finding:
     """The architecture by the config.json that the model file names, its record's, or the table's."""
     weights = named.weights
+    found: Architecture | Finding
     if weights.config is not None:
         source = "the config.json that the model file names"
-        return _read(named, weights.config, source, "give the checkpoint's whole config.json", "config")
-    if (record := weights.record) is not None and weights.architecture is None:
+        found = _read(named, weights.config, source, "give the checkpoint's whole config.json", "config")
+    elif (record := weights.record) is not None and weights.architecture is None:
         config = record.config
         if weights.file:
             config = {key: value for key, value in config.items() if key != "quantization_config"}
         at = f" at {record.revision[:12]}" if record.revision else ""
         source = f"the record of {weights.uri}{at}, {record.date}"
         found = _read(named, config, source, f"refresh the record: modelyard model add {weights.uri}")
-        return found if isinstance(found, Finding) else replace(found, gated=record.gated)
-    wanted = weights.architecture or weights.repository
-    if (arch := architectures().get(wanted)) is not None:
-        return _as_loaded(named, arch)
-    return Finding(
-        "MODEL001",
-        f"no architecture facts for '{wanted}'",
-        "set model.config to the path of its config.json, or model.architecture to a repository with the same one "
-        "(`modelyard catalog models`)",
-        subject=named.subject,
-        field=(*named.at, "model", "architecture") if weights.architecture else (*named.at, "model"),
-    )
+        found = found if isinstance(found, Finding) else replace(found, gated=record.gated)
+    elif (arch := architectures().get(weights.architecture or weights.repository)) is not None:
+        found = _as_loaded(named, arch)
+    else:
+        return unknown_model(weights, named.subject, named.at)
+    if isinstance(found, Finding):
+        return found
+    return unstated_format(weights, found, named.quantization, named.subject, named.at) or found
 
 
 def _read(

@@ -45,10 +45,11 @@ def split_problem(arch: Architecture, split: Parallelism) -> str | None:
     if arch.heads % tensor:
         return f"{arch.heads} attention heads do not divide by {tensor}"
     if arch.latent is None and arch.attention_layers:
-        if tensor <= arch.kv_heads and arch.kv_heads % tensor:
-            return f"{arch.kv_heads} KV heads do not divide by {tensor}"
-        if tensor > arch.kv_heads and tensor % arch.kv_heads:
-            return f"{tensor} ranks are not a multiple of {arch.kv_heads} KV heads"
+        for heads in (arch.kv_heads, arch.global_kv_heads or arch.kv_heads):
+            if tensor <= heads and heads % tensor:
+                return f"{heads} KV heads do not divide by {tensor}"
+            if tensor > heads and tensor % heads:
+                return f"{tensor} ranks are not a multiple of {heads} KV heads"
     if arch.linear and arch.linear.value_heads % tensor:
         return f"{arch.linear.value_heads} heads of the linear layers do not divide by {tensor}"
     return _width_problem(arch, split)

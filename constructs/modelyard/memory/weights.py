@@ -249,7 +249,9 @@ def _ranks_that_share(arch: Architecture, module: Module, split: Parallelism) ->
     if module.split == "vision_attention":
         return split.tensor if arch.vision and arch.vision.heads % split.tensor == 0 else 1
     if module.split == "kv_heads":
-        return min(split.tensor, arch.kv_heads)
+        return min(
+            split.tensor, arch.kv_heads if module.layer is None else arch.attention_shape(module.layer)[0]
+        )
     if module.split == "experts":
         ranks = split.tensor * split.data
         # Whole experts: the first ranks take one more (linear placement).
