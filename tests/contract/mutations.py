@@ -232,6 +232,28 @@ MUTATIONS = (
         "serving",
     ),
     Mutation(
+        "plug-in of a pool's fabric",
+        "HelmRelease",
+        "aws-efa-k8s-device-plugin",
+        ("spec", "values", "supportedInstanceLabels"),
+        GONE,
+        "serving",
+    ),
+    Mutation(
+        "level of LeaderWorkerSet's controller",
+        "HelmRelease",
+        "lws",
+        ("spec", "values", "podSecurityContext", "seccompProfile"),
+        GONE,
+        "serving",
+    ),
+    Mutation(
+        *("level of a gateway's pods", "HelmRelease", "istiod"),
+        ("spec", "values", "gateways"),
+        GONE,
+        "serving",
+    ),
+    Mutation(
         "a resource that no node has",
         "LeaderWorkerSet",
         GROUP,

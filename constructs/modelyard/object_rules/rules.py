@@ -7,6 +7,7 @@ from collections.abc import Iterable, Iterator
 from typing import Any
 
 from modelyard.findings import Finding
+from modelyard.object_rules.addons import addon_findings
 from modelyard.object_rules.broken import broken
 from modelyard.object_rules.joins import join_findings, reference_findings
 from modelyard.object_rules.networks import network_findings
@@ -61,6 +62,7 @@ def check_objects(objects: Iterable[Manifest]) -> list[Finding]:
         *route_findings(items),
         *scaler_findings(items),
         *share_findings(items),
+        *addon_findings(items),
     ]
     open_to_hosts = {i["metadata"]["name"] for i in items if i["kind"] == "Namespace" and _unrestricted(i)}
     for item in items:

@@ -26,11 +26,17 @@ class Minor:
 
 @dataclass(frozen=True)
 class Chart:
-    """A Helm chart at one version."""
+    """A Helm chart at one version.
+
+    `restricted`: paths of values that must be RuntimeDefault for its pods to pass Pod Security `restricted`;
+    None if nobody has read that. `nodes`: the value by which it chooses nodes, if not `affinity`.
+    """
 
     name: str
     repository: str
     version: str
+    restricted: tuple[str, ...] | None = None
+    nodes: str | None = None
 
 
 @dataclass(frozen=True)
@@ -80,8 +86,24 @@ def chart(name: str) -> Chart:
     Raises:
         KeyError: the file has none.
     """
-    row = _table()["charts"][name]
-    return Chart(name, row["repository"], str(row["version"]))
+    return charts()[name]
+
+
+@cache
+def charts() -> Mapping[str, Chart]:
+    """Every chart by name."""
+    return MappingProxyType(
+        {
+            name: Chart(
+                name,
+                row["repository"],
+                str(row["version"]),
+                None if row.get("restricted") is None else tuple(row["restricted"]),
+                row.get("nodes"),
+            )
+            for name, row in _table()["charts"].items()
+        }
+    )
 
 
 def definitions(project: str) -> Definitions:

@@ -19,6 +19,9 @@ from modelyard.planning import Plan
 from modelyard.releases import chart, definitions
 from modelyard.spec import Environment
 
+# Charts that leave it out fail Pod Security `restricted`.
+_SECCOMP = {"type": "RuntimeDefault"}
+
 
 def addons(plan: Plan) -> Iterator[Manifest]:
     """Karpenter, device plugins, External Secrets; Prometheus and KEDA if models use them."""
@@ -59,7 +62,12 @@ def addons(plan: Plan) -> Iterator[Manifest]:
 def _groups(environment: Environment) -> Iterator[Manifest]:
     """For replicas that span nodes: LeaderWorkerSet's controller, and EFA."""
     yield _namespace("lws-system", "restricted")
-    yield from _addon(environment, "lws", namespace="lws-system")
+    yield from _addon(
+        environment,
+        "lws",
+        namespace="lws-system",
+        values={"podSecurityContext": {"runAsNonRoot": True, "seccompProfile": _SECCOMP}},
+    )
     fabric = [name for name, pool in environment.pools.items() if pool.fabric == "efa"]
     taints = sorted({accelerator_of(environment.pools[n].accelerator).taint for n in fabric})
     yield from _addon(
@@ -67,7 +75,8 @@ def _groups(environment: Environment) -> Iterator[Manifest]:
         "aws-efa-k8s-device-plugin",
         namespace="kube-system",
         values={
-            "affinity": _on_pools(fabric),
+            # The chart makes its affinity of these and ignores the value `affinity`.
+            "supportedInstanceLabels": {"keys": [NODE_POOL_LABEL], "values": sorted(fabric)},
             "tolerations": [{"key": t, "operator": "Exists", "effect": "NoSchedule"} for t in taints],
         },
     )
@@ -78,7 +87,13 @@ def _gateways(environment: Environment) -> Iterator[Manifest]:
     yield from _definitions(environment, "gateway-api")
     yield _namespace("istio-system", "restricted")
     yield from _addon(environment, "base", namespace="istio-system")
-    yield from _addon(environment, "istiod", namespace="istio-system", after=("base",))
+    yield from _addon(
+        environment,
+        "istiod",
+        namespace="istio-system",
+        values={"seccompProfile": _SECCOMP, "gateways": {"seccompProfile": _SECCOMP}},
+        after=("base",),
+    )
 
 
 def _definitions(environment: Environment, project: str) -> Iterator[Manifest]:

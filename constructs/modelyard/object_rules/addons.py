@@ -1,0 +1,95 @@
+"""Add-ons get the values that their pods need: for the Pod Security level of their namespace, and to run on
+the nodes that they serve.
+
+Charts are not rendered here; what they do with values is in the table of releases.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from modelyard.findings import Finding
+from modelyard.names import NODE_POOL_LABEL
+from modelyard.object_rules.broken import broken
+from modelyard.object_rules.pods import Manifest, at, named
+from modelyard.releases import Chart, charts
+
+_EFA = "aws-efa-k8s-device-plugin"
+
+
+@dataclass(frozen=True)
+class _Addon:
+    """A Flux HelmRelease or an Argo CD Application of a chart."""
+
+    item: Manifest
+    chart: Chart
+    namespace: str
+    values: Manifest
+
+
+def addon_findings(items: list[Manifest]) -> Iterator[Finding]:
+    """Add-ons whose pods would be refused, or never run where they are needed."""
+    addons = [found for item in items if (found := _addon(item)) is not None]
+    levels = {
+        item["metadata"]["name"]: labels.get("pod-security.kubernetes.io/enforce")
+        for item in items
+        if item["kind"] == "Namespace" and (labels := at(item, "metadata.labels"))
+    }
+    for addon in addons:
+        if levels.get(addon.namespace) == "restricted":
+            yield from _restricted_findings(addon)
+        if addon.chart.name == _EFA:
+            yield from _fabric_findings(addon, items)
+
+
+def _addon(item: Manifest) -> _Addon | None:
+    if item["kind"] == "HelmRelease":
+        name, namespace = at(item, "spec.chart.spec.chart"), at(item, "spec.targetNamespace")
+        values = at(item, "spec.values")
+    elif item["kind"] == "Application":
+        name, namespace = at(item, "spec.source.chart"), at(item, "spec.destination.namespace")
+        values = at(item, "spec.source.helm.valuesObject")
+    else:
+        return None
+    chart = charts().get(str(name))
+    return _Addon(item, chart, str(namespace), values or {}) if chart else None
+
+
+def _restricted_findings(addon: _Addon) -> Iterator[Finding]:
+    if addon.chart.restricted is None:
+        yield broken(
+            addon.item,
+            f"is installed in {addon.namespace} at level restricted, and nobody has read whether its pods pass it",
+            "say in releases.yaml which values they need",
+        )
+    for path in addon.chart.restricted or ():
+        if at(addon.values, path) != "RuntimeDefault":
+            yield broken(
+                addon.item,
+                f"has pods without a seccompProfile, which namespace {addon.namespace} refuses",
+                f"keep value {path}: RuntimeDefault",
+            )
+
+
+def _fabric_findings(addon: _Addon, items: list[Manifest]) -> Iterator[Finding]:
+    """Pools with EFA interfaces on whose nodes no plug-in would offer them."""
+    fabric = {
+        named(item)[1]
+        for item in items
+        if item["kind"] == "EC2NodeClass"
+        and any(each.get("interfaceType") == "efa-only" for each in at(item, "spec.networkInterfaces") or ())
+    }
+    pools = {
+        named(item)[1]
+        for item in items
+        if item["kind"] == "NodePool" and at(item, "spec.template.spec.nodeClassRef.name") in fabric
+    }
+    chosen = at(addon.values, str(addon.chart.nodes)) or {}
+    covered = set(chosen.get("values") or ()) if chosen.get("keys") == [NODE_POOL_LABEL] else set()
+    for pool in sorted(pools - covered):
+        yield broken(
+            addon.item,
+            f"does not run on pool {pool}, whose pods wait for EFA interfaces",
+            f"keep value {addon.chart.nodes} with key {NODE_POOL_LABEL} and every pool with a fabric",
+        )
