@@ -232,6 +232,22 @@ MUTATIONS = (
         "serving",
     ),
     Mutation(
+        *("pickers that are all live", "Deployment", "split-router"),
+        (*POD, "containers", "endpoint-picker", "args", "--zap-encoder"),
+        "--ha-enable-leader-election=true",
+        "serving",
+    ),
+    Mutation(
+        *("port of a policy by number", "NetworkPolicy", MODEL),
+        ("spec", "ingress", 0, "ports", 0, "port"),
+        "http",
+    ),
+    Mutation(
+        *("port that the pods have", "NetworkPolicy", MODEL),
+        ("spec", "ingress", 0, "ports", 0, "port"),
+        9999,
+    ),
+    Mutation(
         "plug-in of a pool's fabric",
         "HelmRelease",
         "aws-efa-k8s-device-plugin",

@@ -146,7 +146,7 @@ def test_a_job_reaches_names_the_package_index_and_servers_alone(each: Tree) -> 
     }
     assert {server["metadata"]["name"] for server in servers(each)} <= chosen
     assert not chosen & {job["metadata"]["name"] for job in each.of("Job")}
-    assert [port["port"] for port in models["ports"]] == ["http"]
+    assert [port["port"] for port in models["ports"]] == [8000, 8081]  # of servers and routers
     # Where Flux delivers they write reports: S3 is behind 443 as the package index is, its credentials come
     # from the node.
     identity = {

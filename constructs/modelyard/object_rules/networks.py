@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 
 from modelyard.findings import Finding
 from modelyard.names import MODEL_LABEL
 from modelyard.object_rules.broken import broken
 from modelyard.object_rules.index import Labelled, labels_of
-from modelyard.object_rules.pods import INSTANCE, Manifest, at, named, runs_engine
+from modelyard.object_rules.pods import INSTANCE, WORKLOADS, Manifest, at, named, ports, runs_engine
 
 _LEVELS = ("enforce", "audit", "warn")
 _MODEL_LABEL = "__meta_kubernetes_service_label_app_kubernetes_io_instance"
@@ -18,8 +18,10 @@ def network_findings(items: list[Manifest]) -> Iterator[Finding]:
     """Broken rules of NetworkPolicies, Services, namespaces and monitors."""
     policies = [item for item in items if item["kind"] == "NetworkPolicy"]
     servers = [item for item in items if runs_engine(item)]
+    workloads = Labelled([item for item in items if item["kind"] in WORKLOADS])
     for policy in policies:
         yield from _policy_findings(policy)
+        yield from _port_findings(policy, workloads.chosen_beside(policy, _chosen(policy)))
     running = Labelled(servers)
     confined = {
         id(server) for policy in policies for server in running.chosen_beside(policy, _chosen(policy))
@@ -49,12 +51,36 @@ def _policy_findings(policy: Manifest) -> Iterator[Finding]:
         at(policy, "metadata.labels") or {}
     ):
         yield broken(policy, "leaves one direction open", "keep policyTypes Ingress and Egress")
+    rules = [*(spec.get("ingress") or []), *(spec.get("egress") or [])]
+    for name in sorted(
+        {
+            port["port"]
+            for rule in rules
+            for port in rule.get("ports") or []
+            if isinstance(port.get("port"), str)
+        }
+    ):
+        yield broken(
+            policy,
+            f"names port {name}, which the VPC CNI's controller does not find on native sidecars",
+            "keep the port's number",
+        )
     for rule in spec.get("ingress") or []:
         if not rule.get("from"):
             yield broken(policy, "lets everybody in", "keep `from` in every rule")
     for rule in spec.get("egress") or []:
         if not rule.get("to") and not rule.get("ports"):
             yield broken(policy, "lets everything out", "keep `to` or `ports` in every rule")
+
+
+def _port_findings(policy: Manifest, chosen: Iterable[Manifest]) -> Iterator[Finding]:
+    """Ports that a policy opens and no pod that it selects has."""
+    there = {port for workload in chosen for port in ports(workload)}
+    opened = {
+        port.get("port") for rule in policy["spec"].get("ingress") or [] for port in rule.get("ports") or []
+    }
+    for port in sorted(each for each in opened - there if isinstance(each, int)) if there else ():
+        yield broken(policy, f"opens port {port}, which no pod that it selects has", "keep the pods' port")
 
 
 def _enforcement_findings(items: list[Manifest]) -> Iterator[Finding]:

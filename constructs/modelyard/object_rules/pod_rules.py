@@ -27,6 +27,9 @@ _ROLLING = {
 }
 
 
+_ELECTION = "--ha-enable-leader-election=true"
+
+
 def pod_findings(workload: Manifest) -> Iterator[Finding]:
     """Pod Security Standard `restricted`, and the timing of probes and drain."""
     for template in pod_templates(workload):
@@ -37,6 +40,12 @@ def pod_findings(workload: Manifest) -> Iterator[Finding]:
             yield broken(workload, f"starts again whatever it did: restartPolicy {policy}", "keep Never")
         if runs_engine(workload):
             yield from _engine_findings(workload, template["spec"])
+        elects = any(_ELECTION in (each.get("args") or []) for each in template["spec"]["containers"])
+        if elects and workload["spec"].get("replicas", 1) > 1:
+            # llm-d-router v0.9.0, cmd/epp/runner/health.go: only the leader's service is healthy.
+            yield broken(
+                workload, "has replicas that are never live: only the leader is", f"take {_ELECTION} out"
+            )
     if workload["kind"] in SERVING:
         yield from _serving_findings(workload, pod_templates(workload)[0])
 

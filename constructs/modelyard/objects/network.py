@@ -7,7 +7,7 @@ from urllib.parse import urlsplit
 
 from modelyard.object_rules.pods import GROUP
 from modelyard.objects.labels import pool_labels, server_labels
-from modelyard.objects.pods.ports import PORT_NAME
+from modelyard.objects.pods.ports import PICKER_METRICS_PORT, PORT, PROXY_PORT
 from modelyard.planning import OURS, ModelPlan, Runner
 from modelyard.spec import Environment
 
@@ -48,7 +48,7 @@ def server_policy(plan: ModelPlan, environment: Environment) -> dict[str, Any]:
         "podSelector": {"matchLabels": _all_pods(plan)},
         "policyTypes": ["Ingress", "Egress"],
         "ingress": [
-            {"from": callers, "ports": [{"port": PORT_NAME, "protocol": "TCP"}]},
+            {"from": callers, "ports": _tcp(PORT)},
             *({"from": [peer]} for peer in together),
         ],
         "egress": egress,
@@ -80,12 +80,12 @@ def router_policy(plan: ModelPlan, environment: Environment) -> dict[str, Any]:
         "ingress": [
             {
                 "from": callers_of(plan, environment),
-                "ports": [{"port": PORT_NAME, "protocol": "TCP"}, {"port": "metrics", "protocol": "TCP"}],
+                "ports": _tcp(PROXY_PORT, PICKER_METRICS_PORT),
             }
         ],
         "egress": [
             name_resolution(environment),
-            {"to": [replicas], "ports": [{"port": PORT_NAME, "protocol": "TCP"}]},
+            {"to": [replicas], "ports": _tcp(PORT)},
             # Pods are watched at the API server, whose address a policy cannot select.
             {"ports": [{"port": 443, "protocol": "TCP"}]},
         ],
@@ -157,8 +157,13 @@ def to_models(runner: Runner = OURS) -> dict[str, Any]:
     )
     return {
         "to": [{"podSelector": {"matchExpressions": [answering]}}],
-        "ports": [{"port": PORT_NAME, "protocol": "TCP"}],
+        "ports": _tcp(PORT, *((PROXY_PORT,) if runner.routed else ())),
     }
+
+
+def _tcp(*ports: int) -> list[dict[str, Any]]:
+    """Ports of pods by number: the VPC CNI's controller finds no names of native sidecars' ports."""
+    return [{"port": port, "protocol": "TCP"} for port in ports]
 
 
 def name_resolution(environment: Environment) -> dict[str, Any]:

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
-PROXY_PORT = 8081
+from modelyard.objects.pods.ports import PROXY_PORT
+
 READY_PORT = 19001
 
 _TYPE = "type.googleapis.com/envoy.extensions"

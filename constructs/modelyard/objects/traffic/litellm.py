@@ -217,7 +217,7 @@ def _policy(environment: Environment, settings: LiteLlm, runner: Runner) -> dict
         *([] if settings.exposure == "cluster" else [gateway_pods(settings.exposure)]),
         *([pods_of(monitoring.namespace, {})] if monitoring.enabled else []),
     ]
-    port = [{"port": PORT_NAME, "protocol": "TCP"}]
+    port = [{"port": _PORT, "protocol": "TCP"}]
     return {
         "podSelector": {"matchLabels": LITELLM},
         "policyTypes": ["Ingress", "Egress"],

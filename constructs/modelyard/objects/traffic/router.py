@@ -16,8 +16,8 @@ from modelyard.objects.labels import model_annotations, model_labels, pool_label
 from modelyard.objects.manifest import Manifest, manifest
 from modelyard.objects.pods.digest import digest
 from modelyard.objects.pods.parts import Container, Pod, config_map, empty_dir, mount, spread
-from modelyard.objects.pods.ports import PORT, PORT_NAME
-from modelyard.objects.traffic.envoy import PROXY_PORT, READY_PORT, envoy_config
+from modelyard.objects.pods.ports import PICKER_METRICS_PORT, PORT, PORT_NAME, PROXY_PORT
+from modelyard.objects.traffic.envoy import READY_PORT, envoy_config
 from modelyard.planning import ModelPlan
 from modelyard.spec import Environment
 
@@ -32,7 +32,6 @@ SIDECAR = "routing-sidecar"
 
 _EXTENSION_PORT = 9002
 _HEALTH_PORT = 9003
-_METRICS_PORT = 9090
 _EXTENSION_SERVICE = "envoy.service.ext_proc.v3.ExternalProcessor"
 
 
@@ -131,7 +130,10 @@ def router(plan: ModelPlan, environment: Environment) -> Iterator[Manifest]:
 
 
 def _access_to_pods(name: str, namespace: str, common: dict[str, Any]) -> Iterator[Manifest]:
-    """The picker reads the pool and its pods, and takes part in leader election."""
+    """The picker reads the pool and its pods.
+
+    No leader election: the proxy beside each picker asks its own, and one that does not lead is never live.
+    """
     read = ["get", "list", "watch"]
     rules = [
         {"apiGroups": [""], "resources": ["pods"], "verbs": read},
@@ -140,11 +142,6 @@ def _access_to_pods(name: str, namespace: str, common: dict[str, Any]) -> Iterat
             "apiGroups": ["llm-d.ai"],
             "resources": ["inferenceobjectives", "inferencemodelrewrites"],
             "verbs": read,
-        },
-        {
-            "apiGroups": ["coordination.k8s.io"],
-            "resources": ["leases"],
-            "verbs": [*read, "create", "update", "patch"],
         },
         {"apiGroups": [""], "resources": ["events"], "verbs": ["create", "patch"]},
     ]
@@ -215,14 +212,13 @@ def _router_pod(
             f"--grpc-port={_EXTENSION_PORT}",
             f"--grpc-health-port={_HEALTH_PORT}",
             "--config-file=/config/epp.yaml",
-            "--ha-enable-leader-election=true",
             "--metrics-endpoint-auth=false",
             "--secure-serving=false",
             "--zap-encoder=json",
         ],
         ports=[
             {"name": "grpc", "containerPort": _EXTENSION_PORT},
-            {"name": "metrics", "containerPort": _METRICS_PORT},
+            {"name": "metrics", "containerPort": PICKER_METRICS_PORT},
         ],
         requests=requests,
         limits=limits,
