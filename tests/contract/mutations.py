@@ -248,6 +248,12 @@ MUTATIONS = (
         9999,
     ),
     Mutation(
+        *("zone of a group", "LeaderWorkerSet", GROUP),
+        (*GROUP_WORKER, "affinity", "podAffinity"),
+        GONE,
+        "serving",
+    ),
+    Mutation(
         "plug-in of a pool's fabric",
         "HelmRelease",
         "aws-efa-k8s-device-plugin",

@@ -235,9 +235,9 @@ def test_several_pods_of_a_replica_and_stages_are_said(modelyard: Modelyard) -> 
 
 def test_passed_checks_are_counted_and_listed_where_asked_for(modelyard: Modelyard) -> None:
     assert f"checks           {len(CHECKS)} of {len(CHECKS)} found nothing; --checks lists them" in explained(
-        modelyard, "two-nodes"
+        modelyard, "moe"
     )
-    assert "found nothing: AMI001, AVAIL001, " in explained(modelyard, "two-nodes", "--checks")
+    assert "found nothing: AMI001, AVAIL001, " in explained(modelyard, "moe", "--checks")
 
 
 def test_the_start_up_budget_says_from_when_it_counts(modelyard: Modelyard) -> None:

@@ -188,3 +188,15 @@ def test_json_tells_the_pods_and_stages_of_a_replica_on_several_nodes() -> None:
 
     assert (planned["count"], planned["podsPerReplica"], planned["pod"]["accelerators"]) == (16, 2, 8)
     assert (planned["tensorParallel"], planned["pipelineParallel"], planned["dataParallel"]) == (8, 2, 1)
+
+
+def test_nodes_that_talk_by_tcp_are_named_with_the_image() -> None:
+    environment = an_environment(pools={"p5": {"accelerator": "h100", "limit": 64, "fabric": "efa"}})
+    group = a_model(model="hf://deepseek-ai/DeepSeek-V3", accelerator="h100:16")
+
+    found = [each for each in a_plan(group, environment=environment).findings if each.code == "NET002"]
+
+    assert [each.message for each in found] == [
+        "vllm/vllm-openai:v0.33.0 has no EFA libraries: the 2 nodes of a replica exchange activations by TCP"
+    ]
+    assert codes(a_plan(a_model()).findings) == []

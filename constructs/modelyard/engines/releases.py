@@ -54,6 +54,7 @@ def _release(table: Mapping[str, Any]) -> Release:
         drain=table["drain"],
         floor=table.get("securityFloor", {}).get("version"),
         tracing=table.get("tracing", False),
+        efa=table.get("efa", False),
         memory=memory_facts(*table.get("memory", (table["engine"], table["version"]))),
         architectures=frozenset(table["architectures"]),
         flags=MappingProxyType(flags),

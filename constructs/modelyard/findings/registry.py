@@ -400,6 +400,14 @@ _CHECKS = (
         "Name `monitoring.otlpEndpoint` in the environment, use an engine release whose image sends traces, or set "
         "`observability.tracing` to false.",
     ),
+    _warning(
+        "NET002",
+        "The engine's image does not use the fabric",
+        "Between nodes NCCL reaches EFA through libfabric and aws-ofi-nccl. An image without them uses TCP, at a fraction of the "
+        "speed, and without an error. No published image of vLLM has them (vllm-project/vllm#55635).",
+        "Build an image with the EFA installer on top of the engine's, and set it with a patch of the workload; or acknowledge "
+        "the finding where TCP is fast enough.",
+    ),
     _error(
         "NET001",
         "A replica over several nodes without a fabric",

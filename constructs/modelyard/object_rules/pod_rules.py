@@ -46,8 +46,22 @@ def pod_findings(workload: Manifest) -> Iterator[Finding]:
             yield broken(
                 workload, "has replicas that are never live: only the leader is", f"take {_ELECTION} out"
             )
+    if workload["kind"] == "LeaderWorkerSet" and not _workers_follow(workload):
+        yield broken(
+            workload, "may start workers in another zone than their leader", "keep the workers' podAffinity"
+        )
     if workload["kind"] in SERVING:
         yield from _serving_findings(workload, pod_templates(workload)[0])
+
+
+def _workers_follow(group: Manifest) -> bool:
+    """Whether the workers of a group are required in one zone with a pod of the same group."""
+    path = "spec.leaderWorkerTemplate.workerTemplate.spec.affinity.podAffinity.requiredDuringSchedulingIgnoredDuringExecution"
+    return any(
+        term.get("topologyKey") == "topology.kubernetes.io/zone"
+        and "leaderworkerset.sigs.k8s.io/group-index" in (term.get("matchLabelKeys") or [])
+        for term in at(group, path) or []
+    )
 
 
 def _restriction_findings(workload: Manifest, spec: Manifest) -> Iterator[Finding]:

@@ -78,7 +78,7 @@ def server_pod(
         "priorityClassName": priority_class,
         "terminationGracePeriodSeconds": drain.grace,
         "nodeSelector": {NODE_POOL_LABEL: plan.placement.pool_name},
-        "affinity": _on_instance_types(plan),
+        "affinity": _on_instance_types(plan) | (_beside_leader() if worker else {}),
         "tolerations": [
             {"key": plan.serving.accelerator.taint, "operator": "Exists", "effect": "NoSchedule"}
         ],
@@ -267,6 +267,18 @@ def _on_instance_types(plan: ModelPlan) -> dict[str, Any]:
     expression = {"key": "node.kubernetes.io/instance-type", "operator": "In", "values": types}
     terms = {"nodeSelectorTerms": [{"matchExpressions": [expression]}]}
     return {"nodeAffinity": {"requiredDuringSchedulingIgnoredDuringExecution": terms}}
+
+
+def _beside_leader() -> dict[str, Any]:
+    """Workers in the zone of their own leader: EFA and placement do not cross zones, and traffic between
+    zones is slow and paid for. The labels are LeaderWorkerSet's; the API server adds those of the pod itself.
+    """
+    leader = {
+        "labelSelector": {"matchLabels": {"leaderworkerset.sigs.k8s.io/worker-index": "0"}},
+        "matchLabelKeys": ["leaderworkerset.sigs.k8s.io/name", "leaderworkerset.sigs.k8s.io/group-index"],
+        "topologyKey": "topology.kubernetes.io/zone",
+    }
+    return {"podAffinity": {"requiredDuringSchedulingIgnoredDuringExecution": [leader]}}
 
 
 def _over_zones(plan: ModelPlan, *, together: bool) -> list[dict[str, Any]]:

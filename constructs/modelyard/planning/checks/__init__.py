@@ -54,6 +54,7 @@ PLAN_CHECKS: tuple[Check, ...] = (
     running_checks.memory,
     running_checks.disruptions,
     running_checks.rollouts,
+    running_checks.fabrics,
     running_checks.startup_budgets,
     running_checks.spot_nodes,
     waste_checks.stranded_accelerators,

@@ -49,6 +49,20 @@ def rollouts(planned: ModelPlan, environment: Environment) -> Iterator[Finding]:
 
 
 @each_plan
+def fabrics(planned: ModelPlan, environment: Environment) -> Iterator[Finding]:
+    """Replicas over several nodes whose image has no libraries for EFA."""
+    serving = planned.serving
+    if serving.nodes > 1 and not serving.release.efa:
+        yield Finding(
+            "NET002",
+            f"{serving.release.image} has no EFA libraries: the {serving.nodes} nodes of a replica exchange activations by TCP",
+            "set an image with libfabric and aws-ofi-nccl by a patch of the workload, or acknowledge NET002",
+            subject=planned.model.name,
+            field=("accelerator",),
+        )
+
+
+@each_plan
 def startup_budgets(planned: ModelPlan, environment: Environment) -> Iterator[Finding]:
     """Startup budgets that end before the model is loaded."""
     budget, needed = planned.model.startup.budget, planned.startup.load + planned.startup.compile
