@@ -49,7 +49,6 @@ _XID = f"DCGM_EXP_XID_ERRORS_COUNT{{{_GPU}, "
 _ECC = f"DCGM_FI_DEV_ECC_DBE_VOL_TOTAL{{{_GPU}}}"
 _REMAP = f"DCGM_FI_DEV_ROW_REMAP_FAILURE{{{_GPU}}}"
 _HPA = f'{{namespace="{NAMESPACE}", horizontalpodautoscaler="keda-hpa-{MODEL}"}}'
-_USED = f'kubelet_volume_stats_used_bytes{{namespace="{NAMESPACE}", persistentvolumeclaim="model-cache", node="a"}}'
 # Jobs that download are named after the repository, not the model.
 _JOB = f'kube_job_failed{{namespace="{NAMESPACE}", condition="true", job_name="qwen3-8b-fetch-0a1b2c3d"}}'
 _PDB = f'{{namespace="{NAMESPACE}", poddisruptionbudget="{MODEL}"}}'
@@ -59,7 +58,6 @@ _PENDING = f'kube_pod_status_phase{{{_KUBE}, phase="Pending"}}'
 _SCALER = (
     f'keda_scaler_detail_errors_total{{namespace="{NAMESPACE}", scaledObject="{MODEL}", scaler="prometheus"}}'
 )
-_CERTIFICATE = 'certmanager_certificate_expiration_timestamp_seconds{namespace="gateway", name="models"}'
 _LAUNCH = "karpenter_cloudprovider_errors_total{method="
 _NEURON = 'hardware_ecc_events_total{instance_id="i-1", neuron_device_index="3", event_type='
 _REQUESTS = f'kube_pod_container_resource_requests{{{_CONTAINER}, resource="nvidia_com_gpu", unit="integer", node="a"}}'
@@ -242,13 +240,5 @@ CASES = (
         {f'{_NEURON}"mem_ecc_uncorrected"}}': "0x40 1x200"},
         {f'{_NEURON}"mem_ecc_corrected"}}': "0+1x200"},
         "errors that were corrected",
-    ),
-    Case("ModelCacheFilling", {_USED: "96636764160x200"}, {_USED: "53687091200x200"}, "half full", 60),
-    Case(
-        "CertificateExpiring",
-        {_CERTIFICATE: "1296000x200"},
-        {_CERTIFICATE: "5184000x200"},
-        "two months are left",
-        90,
     ),
 )

@@ -254,6 +254,10 @@ MUTATIONS = (
         "serving",
     ),
     Mutation(
+        *("alerts about AWS' own parts", "HelmRelease", "kube-prometheus-stack"),
+        ("spec", "values", "kubeScheduler"),
+    ),
+    Mutation(
         "plug-in of a pool's fabric",
         "HelmRelease",
         "aws-efa-k8s-device-plugin",

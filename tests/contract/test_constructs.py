@@ -81,7 +81,7 @@ def test_what_models_share_gives_rendered_objects(
     k8s.GeneralPool(
         chart, "General", environment=environment.name, availability_zones=environment.availability_zones
     )
-    k8s.ModelCache(chart, "Cache", size_gib=environment.cache.size_gib)
+    k8s.ModelCache(chart, "Cache")
     k8s.SynchronizedSecrets(
         chart,
         "Secrets",

@@ -25,7 +25,6 @@ EXPORTERS = (
     "kubelet",
     "karpenter",
     "keda",
-    "cert-manager",
     "litellm",
     "prometheus",
 )

@@ -180,7 +180,7 @@ class ModelCache(ManifestConstruct):
     Args:
         namespace: Namespace of the claim.
         file_system: The construct that makes it: `EfsCache`, `S3FilesCache` or `LustreCache`.
-        size_gib: Capacity in the claim, in GiB; EFS and S3 Files bill by use.
+        size_gib: Deprecated: the file system has its own size, and claims of static volumes have one.
         file_system_id: Id of an EFS file system (fs-…).
         access_point_id: Its access point (fsap-…), with uid and gid 2000.
         cache: Deprecated: replaces all arguments except `namespace`.
@@ -193,20 +193,21 @@ class ModelCache(ManifestConstruct):
         *,
         namespace: str = "models",
         file_system: Literal["efs", "s3-files", "lustre"] = "efs",
-        size_gib: int = 2048,
+        size_gib: int | None = None,
         file_system_id: str | None = None,
         access_point_id: str | None = None,
         cache: Cache | None = None,
     ) -> None:
+        if size_gib is not None:
+            _deprecated("size_gib= means nothing any more: claims have one size")
         if cache is None:
             cache = Cache(
                 file_system=file_system,
-                size_gib=size_gib,
                 file_system_id=file_system_id,
                 access_point_id=access_point_id,
             )
         else:
-            _deprecated("cache= is file_system=, size_gib=, file_system_id= and access_point_id= now")
+            _deprecated("cache= is file_system=, file_system_id= and access_point_id= now")
         super().__init__(scope, construct_id, shared_model_cache(namespace=namespace, cache=cache))
 
 

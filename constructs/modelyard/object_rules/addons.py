@@ -29,7 +29,7 @@ class _Addon:
 
 
 def addon_findings(items: list[Manifest]) -> Iterator[Finding]:
-    """Add-ons whose pods would be refused, or never run where they are needed."""
+    """Add-ons whose pods would be refused, or never run where they are needed, and whose alerts never end."""
     addons = [found for item in items if (found := _addon(item)) is not None]
     levels = {
         item["metadata"]["name"]: labels.get("pod-security.kubernetes.io/enforce")
@@ -39,6 +39,11 @@ def addon_findings(items: list[Manifest]) -> Iterator[Finding]:
     for addon in addons:
         if levels.get(addon.namespace) == "restricted":
             yield from _restricted_findings(addon)
+        for path in addon.chart.disabled:
+            if at(addon.values, path) is not False:
+                yield broken(
+                    addon.item, f"watches what EKS does not show: {path}", f"keep value {path}: false"
+                )
         if addon.chart.name == _EFA:
             yield from _fabric_findings(addon, items)
 

@@ -6,6 +6,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from modelyard.findings import Finding
+from modelyard.names import NODE_POOL_LABEL
 from modelyard.object_rules.broken import broken
 from modelyard.object_rules.pods import (
     DRAIN,
@@ -55,12 +56,17 @@ def pod_findings(workload: Manifest) -> Iterator[Finding]:
 
 
 def _workers_follow(group: Manifest) -> bool:
-    """Whether the workers of a group are required in one zone with a pod of the same group."""
-    path = "spec.leaderWorkerTemplate.workerTemplate.spec.affinity.podAffinity.requiredDuringSchedulingIgnoredDuringExecution"
+    """Whether the workers of a group on a pool's nodes must start in the zone of a pod of the same group.
+
+    Simulators select no pool, and their nodes may have no zones.
+    """
+    spec = at(group, "spec.leaderWorkerTemplate.workerTemplate.spec")
+    if NODE_POOL_LABEL not in (spec.get("nodeSelector") or {}):
+        return True
     return any(
         term.get("topologyKey") == "topology.kubernetes.io/zone"
         and "leaderworkerset.sigs.k8s.io/group-index" in (term.get("matchLabelKeys") or [])
-        for term in at(group, path) or []
+        for term in at(spec, "affinity.podAffinity.requiredDuringSchedulingIgnoredDuringExecution") or []
     )
 
 

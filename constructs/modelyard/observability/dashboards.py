@@ -3,11 +3,9 @@
 from __future__ import annotations
 
 from modelyard.hardware import accelerator_of, platform_facts
-from modelyard.names import MODEL_CACHE
 from modelyard.observability.alerts import KV_CACHE_FULL
 from modelyard.observability.model_dashboard import model_dashboard
 from modelyard.observability.panels import Panel, PanelRow, Variable, dashboard_json
-from modelyard.observability.platform_alerts import CACHE_FULL
 from modelyard.planning import Plan
 
 
@@ -84,9 +82,8 @@ def fleet(plan: Plan) -> str:
 
 
 def pools(plan: Plan) -> str:
-    """Nodes: usage and limit of each pool, launches, devices, cache."""
+    """Nodes: usage and limit of each pool, launches, devices."""
     environment, of = plan.environment, 'nodepool=~"$nodepool"'
-    claim = f'namespace="{environment.namespace}", persistentvolumeclaim="{MODEL_CACHE}"'
     pending = f'sum(kube_pod_status_phase{{namespace="{environment.namespace}", phase="Pending"}})'
     capacity = (
         Panel(
@@ -108,15 +105,7 @@ def pools(plan: Plan) -> str:
             limit=1,
         ),
     )
-    used = f"max(kubelet_volume_stats_used_bytes{{{claim}}})"
-    storage = (
-        Panel(
-            "Model cache in use",
-            ((used, "used"),),
-            unit="bytes",
-            limit=CACHE_FULL * environment.cache.size_gib * 2**30,
-            width=12,
-        ),
+    launches = (
         Panel(
             "Nodes launched an hour",
             (
@@ -128,7 +117,7 @@ def pools(plan: Plan) -> str:
             width=12,
         ),
     )
-    rows = [PanelRow("Capacity", capacity), PanelRow("Storage and launches", storage)]
+    rows = [PanelRow("Capacity", capacity), PanelRow("Launches", launches)]
     if any(accelerator_of(p.accelerator).vendor == "nvidia" for p in environment.pools.values()):
         where = "{{Hostname}} GPU {{gpu}}"
         health = (

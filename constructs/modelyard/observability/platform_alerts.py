@@ -1,22 +1,17 @@
-"""Alerts about shared resources: nodes, accelerators, the cache, certificates."""
+"""Alerts about shared resources: nodes and accelerators.
+
+Not about the model cache: the EKS add-on accepts no setting for volume metrics (aws/containers-roadmap#2642),
+and EFS has no size that could be reached.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
 
 from modelyard.hardware import accelerator_of
-from modelyard.names import MODEL_CACHE
 from modelyard.observability.rule import Alert, RuleGroup
 from modelyard.planning import Plan
 
-CACHE_FULL = 0.85
-"""Usage of the model cache's stated size above which the alert fires. EFS itself grows, and so does its
-bill."""
-
-CERTIFICATE_DAYS = 21
-"""Remaining days to renew a certificate by hand if renewal fails; cert-manager starts at thirty."""
-
-_CLAIM = MODEL_CACHE
 # XIDs of application errors, not device errors (NVIDIA's XID catalogue): kernel faults, memory faults with an
 # address, a stopped channel. The engine's own alerts cover their effects.
 _APPLICATION_XIDS = ("13", "31", "43", "45")
@@ -25,7 +20,7 @@ _APPLICATION_XIDS = ("13", "31", "43", "45")
 def platform_alerts(plan: Plan) -> RuleGroup:
     """Alerts for the on-call engineer about an environment, independent of its models."""
     vendors = {accelerator_of(pool.accelerator).vendor for pool in plan.environment.pools.values()}
-    alerts = [*_nodes(plan), *_cache(plan), *_certificates()]
+    alerts = [*_nodes(plan)]
     if "nvidia" in vendors:
         alerts += _gpus(plan)
     if "aws" in vendors:
@@ -105,28 +100,4 @@ def _neuron() -> Iterator[Alert]:
         "0m",
         "critical",
         "device {{ $labels.neuron_device_index }} of {{ $labels.instance_id }} has memory that cannot be corrected",
-    )
-
-
-def _cache(plan: Plan) -> Iterator[Alert]:
-    claim = f'namespace="{plan.environment.namespace}", persistentvolumeclaim="{_CLAIM}"'
-    used = f"kubelet_volume_stats_used_bytes{{{claim}}}"
-    size = plan.environment.cache.size_gib
-    yield Alert(
-        "ModelCacheFilling",
-        f"max({used}) > {CACHE_FULL} * {size} * 2 ^ 30",
-        "30m",
-        "warning",
-        f"the model cache holds more than {CACHE_FULL:.0%} of its {size} GiB",
-    )
-
-
-def _certificates() -> Iterator[Alert]:
-    yield Alert(
-        "CertificateExpiring",
-        "min by (namespace, name) (certmanager_certificate_expiration_timestamp_seconds) - time() "
-        f"< {CERTIFICATE_DAYS} * 86400",
-        "1h",
-        "warning",
-        "certificate {{ $labels.name }} in {{ $labels.namespace }} expires in {{ $value | humanizeDuration }}",
     )

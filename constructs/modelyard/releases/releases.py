@@ -30,6 +30,7 @@ class Chart:
 
     `restricted`: paths of values that must be RuntimeDefault for its pods to pass Pod Security `restricted`;
     None if nobody has read that. `nodes`: the value by which it chooses nodes, if not `affinity`.
+    `disabled`: paths of values that must be false on EKS.
     """
 
     name: str
@@ -37,6 +38,7 @@ class Chart:
     version: str
     restricted: tuple[str, ...] | None = None
     nodes: str | None = None
+    disabled: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -100,6 +102,7 @@ def charts() -> Mapping[str, Chart]:
                 str(row["version"]),
                 None if row.get("restricted") is None else tuple(row["restricted"]),
                 row.get("nodes"),
+                tuple(row.get("disabled", ())),
             )
             for name, row in _table()["charts"].items()
         }

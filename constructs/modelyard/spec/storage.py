@@ -30,8 +30,7 @@ class Cache(Document):
     """`efs`: survives the loss of a zone; `s3-files`: a file system over the weights' bucket; `lustre`: the
     fastest, in one zone."""
     size_gib: Annotated[int, Field(ge=10)] = 2048
-    """Capacity in the PersistentVolumeClaim; EFS and S3 Files grow and bill by use, Lustre is created with at
-    least this size."""
+    """Least size of `lustre`, in GiB; EFS and S3 Files grow and bill by use."""
     lustre_mb_per_second_per_tib: Literal[125, 250, 500, 1000] = 250
     """Throughput per TiB of `lustre`."""
     backups: bool | None = None

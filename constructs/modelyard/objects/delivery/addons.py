@@ -192,6 +192,7 @@ def _prometheus(environment: Environment) -> Iterator[Manifest]:
         "kube-prometheus-stack",
         namespace=namespace,
         values={
+            **{part: {"enabled": False} for part in ("kubeEtcd", "kubeScheduler", "kubeControllerManager")},
             "prometheus": {
                 "serviceAccount": {"name": METRICS_ACCOUNT},
                 "prometheusSpec": {
@@ -203,7 +204,7 @@ def _prometheus(environment: Environment) -> Iterator[Manifest]:
                         else {}
                     ),
                 },
-            }
+            },
         },
     )
 

@@ -13,6 +13,9 @@ from modelyard.spec.storage import Cache
 CLAIM = MODEL_CACHE
 MOUNT_PATH = "/models"
 _STORAGE_CLASS = MODEL_CACHE
+# Of every volume and claim: the file system has its own size, and Kubernetes refuses to resize the claim of a
+# static volume, so a size that followed a setting would stop the delivery when the setting changes.
+_CLAIMED = "2048Gi"
 
 
 def shared_model_cache(
@@ -56,7 +59,7 @@ def static_volume(
 ) -> Iterator[Manifest]:
     """The cache's file system as a PersistentVolume, bound by name to a claim in `namespace`."""
     csi, options = volume_source(cache)
-    storage = {"storage": f"{cache.size_gib}Gi"}
+    storage = {"storage": _CLAIMED}
     yield manifest(
         api_version="v1",
         kind="PersistentVolume",
