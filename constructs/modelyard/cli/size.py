@@ -38,6 +38,7 @@ from modelyard.memory.loaded_model import known_architecture
 from modelyard.planning.sizing import Size, Sizing, size_model
 from modelyard.project import ENVIRONMENTS, MODELS
 from modelyard.reading import closest
+from modelyard.secret_values import shown
 from modelyard.spec import Model, load_catalogue
 from modelyard.spec.checkpoint_files import read_record, record_path
 from modelyard.spec.engine import LEAST_MAX_MODEL_LEN
@@ -158,10 +159,12 @@ def _subject(name: str, folder: Path, *, hub: bool) -> _Subject | list[Finding]:
     if hub and _REPOSITORY.fullmatch(name):
         return _of_model(name, asked_model(_model(name.removeprefix("hf://"))))
     known = [*(catalogue.models if catalogue else ()), *architectures()]
-    close = closest(name, known, least=0.4, count=3)
+    close = closest(name, known, count=3)
+    asked = "; --hub asks Hugging Face about it" if _REPOSITORY.fullmatch(name) and not hub else ""
     raise typer.BadParameter(
-        f"'{name}' is no model of {folder}, no id of `modelyard catalog models`, and no config.json"
+        f"{shown(name)} is no model of {folder}, no id of `modelyard catalog models`, and no config.json"
         + (f"; did you mean {' or '.join(close)}?" if close else "")
+        + asked
     )
 
 
