@@ -258,6 +258,11 @@ MUTATIONS = (
         ("spec", "values", "kubeScheduler"),
     ),
     Mutation(
+        *("nodes that get new AMIs", "Deployment", MODEL),
+        ("spec", "template", "metadata", "annotations", "karpenter.sh/do-not-disrupt"),
+        "true",
+    ),
+    Mutation(
         "plug-in of a pool's fabric",
         "HelmRelease",
         "aws-efa-k8s-device-plugin",

@@ -218,9 +218,7 @@ def test_a_server_waits_for_what_is_fetched_and_for_nothing_else() -> None:
     waits = []
     for model, adapters in (("hf://Qwen/Qwen3-8B", adapter), (own, adapter), (own, [])):
         [planned] = a_plan(a_model(model=model, adapters=adapters)).models
-        template = server_pod(
-            planned, environment="lab", priority_class="x", do_not_disrupt=False, account="x"
-        )
+        template = server_pod(planned, environment="lab", priority_class="x", settled=False, account="x")
         waits += [[c["command"][4:] for c in template["spec"].get("initContainers", [])]]
 
     assert waits == [

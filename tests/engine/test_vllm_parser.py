@@ -408,7 +408,7 @@ def test_the_parsers_of_models_are_ones_that_the_engine_has(parser: ServeParser)
 
 def test_every_variable_of_the_pod_is_one_that_the_engine_reads(parser: ServeParser) -> None:
     """Unknown ones cost a warning at start, and do nothing."""
-    pod = server_pod(everything(), environment="lab", priority_class="x", do_not_disrupt=False, account="x")
+    pod = server_pod(everything(), environment="lab", priority_class="x", settled=False, account="x")
     names = {variable["name"] for variable in pod["spec"]["containers"][0]["env"]}
     ours = {name for name in names | set(server_env(serve_settings(everything()), RELEASE)) if "VLLM" in name}
 

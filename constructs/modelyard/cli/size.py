@@ -160,11 +160,11 @@ def _subject(name: str, folder: Path, *, hub: bool) -> _Subject | list[Finding]:
         return _of_model(name, asked_model(_model(name.removeprefix("hf://"))))
     known = [*(catalogue.models if catalogue else ()), *architectures()]
     close = closest(name, known, count=3)
-    asked = "; --hub asks Hugging Face about it" if _REPOSITORY.fullmatch(name) and not hub else ""
+    way_out = "; --hub asks Hugging Face about it" if _REPOSITORY.fullmatch(name) and not hub else ""
     raise typer.BadParameter(
         f"{shown(name)} is no model of {folder}, no id of `modelyard catalog models`, and no config.json"
         + (f"; did you mean {' or '.join(close)}?" if close else "")
-        + asked
+        + way_out
     )
 
 

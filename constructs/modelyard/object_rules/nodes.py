@@ -12,6 +12,7 @@ from modelyard.object_rules.broken import broken
 from modelyard.object_rules.index import reference, scaled
 from modelyard.object_rules.pods import (
     AVAILABILITY,
+    SERVING,
     Manifest,
     at,
     is_server,
@@ -37,8 +38,14 @@ def node_findings(items: list[Manifest]) -> Iterator[Finding]:
             wanted = (template["spec"].get("nodeSelector") or {}).get(NODE_POOL_LABEL)
             if wanted:
                 used.add(wanted)
-                if (at(template, "metadata.annotations") or {}).get(DO_NOT_DISRUPT) == "true":
+                if stated := (at(template, "metadata.annotations") or {}).get(DO_NOT_DISRUPT):
                     settled.add(wanted)
+                if stated == "true" and workload["kind"] in SERVING and not _ends(pools.get(wanted)):
+                    yield broken(
+                        workload,
+                        "keeps its nodes as they are for ever: no new AMI ever reaches them",
+                        f"give {DO_NOT_DISRUPT} a duration, such as the time of a start",
+                    )
             yield from _place_findings(workload, template["spec"], pools, added)
     for name, pool in pools.items():
         yield from _pool_findings(pool, classes, accelerated=name in used)
@@ -56,6 +63,11 @@ def node_findings(items: list[Manifest]) -> Iterator[Finding]:
             spread = pod_templates(server)[0]["spec"].get("topologySpreadConstraints")
             if not spread and stated != "single":
                 yield broken(server, "may have all replicas on one node", "keep topologySpreadConstraints")
+
+
+def _ends(pool: Manifest | None) -> bool:
+    """Whether Karpenter may end the drain of a pool's nodes."""
+    return pool is not None and bool(at(pool, "spec.template.spec.terminationGracePeriod"))
 
 
 def _requests(spec: Manifest) -> set[str]:

@@ -143,7 +143,7 @@ def _job(program: Program, plan: ModelPlan, environment: Environment, own: Mappi
         replace(plan, runner=OURS),
         environment=environment.name,
         priority_class=PRIORITY_CLASS,
-        do_not_disrupt=environment.strict,
+        settled=environment.strict,
         account=service_account(plan, environment),
     )
     patches = [patch.model_dump(mode="json") for patch in plan.model.patches]

@@ -62,17 +62,22 @@ def server_pod(
     *,
     environment: str,
     priority_class: str,
-    do_not_disrupt: bool,
+    settled: bool,
     account: str,
     otlp_endpoint: str | None = None,
     worker: bool = False,
 ) -> dict[str, Any]:
-    """`spec.template` of a Deployment or of a LeaderWorkerSet's leader; with `worker`, of its workers."""
+    """`spec.template` of a Deployment or of a LeaderWorkerSet's leader; with `worker`, of its workers.
+
+    `settled`: Karpenter may not replace the node while a replica starts; that of a batch, until it ends.
+    """
     settings = serve_settings(plan, otlp_endpoint)
     drain = Drain(requests=plan.model.drain, kind=plan.serving.release.drain)
     annotations = {**model_annotations(plan), DRAIN: f"{drain.kind}:{drain.requests}"}
-    if do_not_disrupt:  # no consolidation of a node that loads or serves a model
+    if plan.model.batch:
         annotations[DO_NOT_DISRUPT] = "true"
+    elif settled:  # while it loads; for ever would keep every new AMI from the node
+        annotations[DO_NOT_DISRUPT] = f"{plan.startup.deadline}s"
     cache = compile_cache(plan, settings)
     fields: dict[str, Any] = {
         "priorityClassName": priority_class,

@@ -75,7 +75,7 @@ def _pod(plan: ModelPlan, environment: Environment, *, worker: bool = False) -> 
         plan,
         environment=environment.name,
         priority_class=priority_class(plan, environment),
-        do_not_disrupt=environment.strict,
+        settled=environment.strict,
         account=service_account(plan, environment),
         otlp_endpoint=environment.monitoring.otlp_endpoint,
         worker=worker,
@@ -90,7 +90,7 @@ def batch_job(plan: ModelPlan, environment: Environment) -> dict[str, Any]:
         plan,
         environment=environment.name,
         priority_class=priority_class(plan, environment),
-        do_not_disrupt=True,
+        settled=True,
         account=service_account(plan, environment),
     )
     template["metadata"]["labels"] = {
