@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from copy import deepcopy
 from dataclasses import dataclass
+from fnmatch import fnmatch
 from typing import Any
 
 Manifest = dict[str, Any]
@@ -15,7 +16,7 @@ MODEL, SCALED, GROUP = "qwen3-32b-fp8", "llama-3-1-8b", "two-nodes"
 @dataclass(frozen=True)
 class Mutation:
     """`value` in place of what is at `path` of one object; GONE takes it away, without a path the whole
-    object."""
+    object. `object`: its name, or a pattern of a name with a hash."""
 
     name: str
     kind: str
@@ -28,7 +29,7 @@ class Mutation:
         """All objects, the one that is changed as a copy."""
         result = []
         for item in objects:
-            if (item["kind"], item["metadata"]["name"]) != (self.kind, self.object):
+            if item["kind"] != self.kind or not fnmatch(item["metadata"]["name"], self.object):
                 result.append(item)
             elif self.path:
                 result.append(self._changed(deepcopy(item)))
@@ -261,6 +262,12 @@ MUTATIONS = (
         *("nodes that get new AMIs", "Deployment", MODEL),
         ("spec", "template", "metadata", "annotations", "karpenter.sh/do-not-disrupt"),
         "true",
+    ),
+    Mutation(
+        *("one run of a batch", "Job", "backfill-batch-*"),
+        ("spec", "ttlSecondsAfterFinished"),
+        3600,
+        "serving",
     ),
     Mutation(
         "plug-in of a pool's fabric",

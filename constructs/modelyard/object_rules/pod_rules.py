@@ -28,6 +28,7 @@ _ROLLING = {
 }
 
 
+_TTL = "ttlSecondsAfterFinished"
 _ELECTION = "--ha-enable-leader-election=true"
 
 
@@ -41,6 +42,12 @@ def pod_findings(workload: Manifest) -> Iterator[Finding]:
             yield broken(workload, f"starts again whatever it did: restartPolicy {policy}", "keep Never")
         if runs_engine(workload):
             yield from _engine_findings(workload, template["spec"])
+        if workload["kind"] == "Job" and runs_engine(workload) and workload["spec"].get(_TTL) is not None:
+            yield broken(
+                workload,
+                "runs again once its TTL has deleted it: its delivery creates it",
+                f"take {_TTL} out",
+            )
         elects = any(_ELECTION in (each.get("args") or []) for each in template["spec"]["containers"])
         if elects and workload["spec"].get("replicas", 1) > 1:
             # llm-d-router v0.9.0, cmd/epp/runner/health.go: only the leader's service is healthy.

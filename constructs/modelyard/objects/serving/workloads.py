@@ -82,6 +82,9 @@ def _pod(plan: ModelPlan, environment: Environment, *, worker: bool = False) -> 
     )
 
 
+_WEEK = 7 * 24 * 3600
+
+
 def batch_job(plan: ModelPlan, environment: Environment) -> dict[str, Any]:
     """`spec` of a Job that answers a file of requests and exits."""
     batch = plan.model.batch
@@ -122,7 +125,8 @@ def batch_job(plan: ModelPlan, environment: Environment) -> dict[str, Any]:
     return {
         "backoffLimit": 2,
         "activeDeadlineSeconds": batch.deadline,
-        "ttlSecondsAfterFinished": 7 * 24 * 3600,
+        # A Job of its own that a TTL deleted would be created again, and the batch would run once more.
+        **({"ttlSecondsAfterFinished": _WEEK} if batch.schedule else {}),
         "template": template,
     }
 
