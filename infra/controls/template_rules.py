@@ -125,6 +125,24 @@ def plain_secret(template: Template) -> Iterator[Broken]:
                 yield name, f"a value that looks like a secret: {sighting.what}, {sighting.shown}"
 
 
+def retained_from_failed_create(template: Template) -> Iterator[Broken]:
+    for name, resource in template.get("Resources", {}).items():
+        if resource.get("DeletionPolicy") == "Retain":
+            yield (
+                name,
+                "what a failed first create makes is kept, and a second attempt meets its name; use RetainExceptOnCreate",
+            )
+
+
+def access_entry_twice(template: Template) -> Iterator[Broken]:
+    seen: dict[str, str] = {}
+    for name, properties in resources(template, "AWS::EKS::AccessEntry"):
+        entry = json.dumps([properties.get("ClusterName"), properties.get("PrincipalArn")], sort_keys=True)
+        if entry in seen:
+            yield name, f"EKS refuses a second access entry for a principal; {seen[entry]} is the first"
+        seen.setdefault(entry, name)
+
+
 RULES: Final[Mapping[str, Rule]] = {
     "eks-endpoint-open": eks_endpoint_open,
     "eks-control-plane-logs": eks_control_plane_logs,
@@ -135,6 +153,8 @@ RULES: Final[Mapping[str, Rule]] = {
     "security-group-open": security_group_open,
     "efs-encryption": efs_encryption,
     "plain-secret": plain_secret,
+    "retained-from-failed-create": retained_from_failed_create,
+    "access-entry-twice": access_entry_twice,
     "iam-wildcard-action": iam_rules.wildcard_action,
     "iam-wildcard-resource": iam_rules.wildcard_resource,
     "iam-broad-managed-policy": iam_rules.broad_managed_policy,

@@ -722,13 +722,115 @@ class TestCache:
         assert f"--file-system-id {name}" in project.results("cache")[f"{REGION}d"]["fix"]
 
 
+ROLE = f"arn:aws:iam::{ACCOUNT}:role/"
+SERVICES = {
+    "MonitorName": "Default-Services-Monitor",
+    "MonitorType": "DIMENSIONAL",
+    "MonitorDimension": "SERVICE",
+    "MonitorArn": f"arn:aws:ce::{ACCOUNT}:anomalymonitor/0a1b2c3d-0000-4000-8000-0a1b2c3d4e5f",
+}
+
+
+class TestPrincipals:
+    def test_each_that_exists_is_named_with_where_it_stands(
+        self, project: Project, fake: FakeAccount
+    ) -> None:
+        iam = fake.session(region_name=REGION).client("iam")
+        iam.create_role(RoleName="boss", AssumeRolePolicyDocument="{}", Path="/people/")
+        iam.create_user(UserName="ann")
+        project.environment(
+            cluster={"admins": [f"{ROLE}people/boss"], "viewers": [f"arn:aws:iam::{ACCOUNT}:user/ann"]},
+            teams={"search": {"principals": [f"{ROLE}people/boss"]}},
+        )
+
+        found = project.results("principals")
+
+        assert {each["result"] for each in found.values()} == {"ok"}
+        assert found[f"{ROLE}people/boss"]["reason"].startswith("cluster.admins, teams.search.principals:")
+
+    def test_one_that_does_not_exist_would_roll_the_cluster_back(self, project: Project) -> None:
+        project.environment(cluster={"admins": [f"{ROLE}nobody"]})
+
+        (found,) = project.results("principals").values()
+
+        assert found["result"] == "problem"
+        assert "IAM has no such role" in found["reason"]
+        assert "aws iam list-roles" in found["fix"]
+
+    def test_one_under_another_path_is_another_principal(self, project: Project, fake: FakeAccount) -> None:
+        iam = fake.session(region_name=REGION).client("iam")
+        iam.create_role(RoleName="boss", AssumeRolePolicyDocument="{}", Path="/people/")
+        project.environment(cluster={"admins": [f"{ROLE}boss"]})
+
+        (found,) = project.results("principals").values()
+
+        assert (found["result"], f"{ROLE}people/boss" in found["fix"]) == ("problem", True)
+
+    def test_those_of_other_accounts_are_not_asked(self, project: Project) -> None:
+        project.environment(cluster={"admins": ["arn:aws:iam::999999999999:role/boss"]})
+
+        (found,) = project.results("principals").values()
+
+        assert found["result"] == "not checked"
+
+
+class TestAnomalies:
+    def ask(self, project: Project, monitor: str) -> dict[str, Any]:
+        project.environment(cost={"anomalyUsd": 100, "anomalyMonitor": monitor, "emails": ["a@example.com"]})
+        (found,) = project.results("anomalies").values()
+        return found
+
+    def test_a_second_monitor_of_services_is_refused(self, project: Project, fake: FakeAccount) -> None:
+        fake.answers["ce:GetAnomalyMonitors"] = {"AnomalyMonitors": [SERVICES]}
+
+        found = self.ask(project, "services")
+
+        assert found["result"] == "problem"
+        assert f"cost: {{anomalyMonitor: {SERVICES['MonitorArn']}}}" in found["fix"]
+
+    def test_the_one_of_this_environment_is_none_too_many(self, project: Project, fake: FakeAccount) -> None:
+        ours = {**SERVICES, "MonitorName": "modelyard-lab"}
+        fake.answers["ce:GetAnomalyMonitors"] = {"AnomalyMonitors": [ours]}
+
+        assert self.ask(project, "services")["result"] == "ok"
+
+    @pytest.mark.parametrize(
+        ("payer", "result"), [("999999999999", "problem"), (ACCOUNT, "ok"), (None, "ok")]
+    )
+    def test_a_monitor_of_a_tag_is_the_payers(
+        self, project: Project, fake: FakeAccount, payer: str | None, result: str
+    ) -> None:
+        fake.answers["ce:GetAnomalyMonitors"] = {"AnomalyMonitors": []}
+        fake.answers["organizations:DescribeOrganization"] = (
+            {"Organization": {"MasterAccountId": payer}}
+            if payer
+            else Error("AWSOrganizationsNotInUseException")
+        )
+
+        found = self.ask(project, "tag")
+
+        assert found["result"] == result
+        assert (found["fix"] or "").endswith("{anomalyMonitor: services}") is (result == "problem")
+
+    def test_a_monitor_by_arn_must_exist(self, project: Project, fake: FakeAccount) -> None:
+        fake.answers["ce:GetAnomalyMonitors"] = {"AnomalyMonitors": [SERVICES]}
+
+        assert self.ask(project, SERVICES["MonitorArn"])["result"] == "ok"
+        assert self.ask(project, SERVICES["MonitorArn"].replace("0a1b", "ffff"))["result"] == "problem"
+
+
 def everything(project: Project, fake: FakeAccount) -> None:
     """An environment and an account in which every check has something to ask."""
     TestCache().make(project, fake)
     TestSubnets().make(fake, f"{REGION}a", "172.31.240.0/24")
     lines = json.loads((project.folder / "environments" / "lab.yaml").read_text(encoding="utf-8"))
     pool = {**P5, "capacity": ["spot", "reserved", "on-demand"], "reservations": ["cr-0f9e8d7c6b5a40312"]}
-    project.environment(cache=lines["cache"], pools={"p5": pool})
+    project.environment(
+        cache=lines["cache"],
+        pools={"p5": pool},
+        cluster={"admins": [f"{ROLE}boss"], "viewers": [f"arn:aws:iam::{ACCOUNT}:user/ann"]},
+        cost={"anomalyUsd": 100, "anomalyMonitor": "tag", "emails": ["a@example.com"]},
+    )
 
     def sometimes_default(asked: dict[str, Any]) -> Any:
         row = {"QuotaCode": asked["QuotaCode"], "QuotaName": "Running", "Value": 0.0}
@@ -739,6 +841,8 @@ def everything(project: Project, fake: FakeAccount) -> None:
         "servicequotas:GetAWSDefaultServiceQuota": {"Quota": {"QuotaName": "Spot", "Value": 0.0}},
         "ec2:GetSpotPlacementScores": {"SpotPlacementScores": []},
         "ec2:DescribeCapacityReservations": reservation(),
+        "ce:GetAnomalyMonitors": {"AnomalyMonitors": []},
+        "organizations:DescribeOrganization": {"Organization": {"MasterAccountId": ACCOUNT}},
         **addon("vpc-cni", "v1.20.0", others=("v1.20.0",)),
     }
     fake.answers |= answers

@@ -12,6 +12,7 @@ from aws_cdk import aws_efs as efs
 from aws_cdk import aws_eks_v2 as eks
 from aws_cdk import aws_iam as iam
 from aws_cdk import aws_secretsmanager as secretsmanager
+from aws_cdk import aws_sqs as sqs
 
 R = TypeVar("R", bound=cdk.CfnResource)
 
@@ -84,6 +85,21 @@ def open_security_group(app: cdk.App) -> None:
     group.add_ingress_rule(ec2.Peer.any_ipv4(), ec2.Port.tcp(22), "from anywhere")
 
 
+def kept_after_a_failed_create(app: cdk.App) -> None:
+    queue = find(app, "Karpenter/Karpenter/Interruptions/Resource", sqs.CfnQueue)
+    queue.cfn_options.deletion_policy = cdk.CfnDeletionPolicy.RETAIN
+
+
+def second_access_entry(app: cdk.App) -> None:
+    cluster = find(app, "Cluster/Cluster/Cluster/Resource", eks.CfnCluster)
+    eks.CfnAccessEntry(
+        cluster.stack,
+        "Again",
+        cluster_name=cluster.ref,
+        principal_arn="arn:aws:iam::333333333333:role/break-glass",
+    )
+
+
 MISTAKES = {
     "public endpoint": Mistake(
         public_endpoint, "Cluster/Cluster/Cluster/Resource", frozenset({CFN_GUARD, OURS})
@@ -113,4 +129,8 @@ MISTAKES = {
         "ModelCache/Cache/MountTargets/Resource",
         frozenset({CDK_NAG, CFN_GUARD, CHECKOV, BUILT_IN, OURS}),
     ),
+    "kept after a failed create": Mistake(
+        kept_after_a_failed_create, "Karpenter/Karpenter/Interruptions/Resource", frozenset({OURS})
+    ),
+    "second access entry": Mistake(second_access_entry, "Cluster/Again", frozenset({OURS})),
 }

@@ -103,6 +103,20 @@ CHANGES: list[tuple[str, str, Callable[[Template], Any]]] = [
         ),
     ),
     (
+        "retained-from-failed-create",
+        "Secrets",
+        lambda t: next(
+            r for r in t["Resources"].values() if r["Type"] == "AWS::SecretsManager::Secret"
+        ).update(DeletionPolicy="Retain"),
+    ),
+    (
+        "access-entry-twice",
+        "Cluster",
+        lambda t: t["Resources"].update(
+            Again=next(r for r in t["Resources"].values() if r["Type"] == "AWS::EKS::AccessEntry")
+        ),
+    ),
+    (
         "resource-policy-open",
         "ModelCache",
         lambda t: one(t, "AWS::EFS::FileSystem")["FileSystemPolicy"]["Statement"][0].pop("Condition"),

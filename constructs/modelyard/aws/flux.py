@@ -72,7 +72,7 @@ class Flux(Construct):
         checks: bool = False,
         check_substitutions: Mapping[str, str] | None = None,
         log_retention_days: int = 90,
-        removal_policy: RemovalPolicy = RemovalPolicy.RETAIN,
+        removal_policy: RemovalPolicy = RemovalPolicy.RETAIN_ON_UPDATE_OR_DELETE,
     ) -> None:
         super().__init__(scope, construct_id)
         self.source_role = PodIdentityRole(self, "SourceRole", description="Flux: read the rendered tree")

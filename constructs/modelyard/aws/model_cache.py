@@ -43,7 +43,7 @@ class EfsCache(Construct):
         subnets: Sequence[ec2.ISubnet] | None = None,
         path: str = "/models",
         backups: bool = False,
-        removal_policy: RemovalPolicy = RemovalPolicy.RETAIN,
+        removal_policy: RemovalPolicy = RemovalPolicy.RETAIN_ON_UPDATE_OR_DELETE,
     ) -> None:
         super().__init__(scope, construct_id)
         self.key = EncryptionKey(self, "Key", description="Model cache", removal_policy=removal_policy)

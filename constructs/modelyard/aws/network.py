@@ -62,7 +62,7 @@ class InferenceNetwork(Construct):
         nat_gateways: int = 1,
         interface_endpoints: bool = True,
         log_retention_days: int = 90,
-        removal_policy: RemovalPolicy = RemovalPolicy.RETAIN,
+        removal_policy: RemovalPolicy = RemovalPolicy.RETAIN_ON_UPDATE_OR_DELETE,
     ) -> None:
         super().__init__(scope, construct_id)
         Validations.of(self).acknowledge(
@@ -169,7 +169,7 @@ class ExistingNetwork(Construct):
         interface_endpoints: bool = True,
         flow_logs: bool = True,
         log_retention_days: int = 90,
-        removal_policy: RemovalPolicy = RemovalPolicy.RETAIN,
+        removal_policy: RemovalPolicy = RemovalPolicy.RETAIN_ON_UPDATE_OR_DELETE,
     ) -> None:
         super().__init__(scope, construct_id)
         if flow_logs:

@@ -12,7 +12,7 @@ from modelyard.names import ENVIRONMENT_TAG, MODEL_CACHE, stack_name
 _DESCRIBE = Operation("cloudformation", "DescribeStacks")
 _TEMPLATE = Operation("cloudformation", "GetTemplate")
 
-ORDER = ("delivery", "cost", "metrics", "secrets", MODEL_CACHE, "karpenter", "cluster", "network")
+ORDER = ("cost", "delivery", "metrics", "secrets", MODEL_CACHE, "karpenter", "cluster", "network")
 """Concerns, consumers before their producers."""
 
 

@@ -6,9 +6,11 @@ from collections.abc import Iterator
 from dataclasses import replace
 from typing import Any
 
+from modelyard.live.account.anomaly_monitors import ANOMALIES
 from modelyard.live.account.diagnosis import AccountCheck, Case, Diagnosis, Health, ok, problem, unknown
 from modelyard.live.account.kubernetes import ADDONS, CLUSTER, KUBERNETES, VERSIONS
 from modelyard.live.account.offerings import OFFERINGS, SPOT
+from modelyard.live.account.principals import PRINCIPALS
 from modelyard.live.account.quotas import QUOTAS
 from modelyard.live.account.reservations import RESERVATIONS
 from modelyard.live.account.secrets import SECRETS
@@ -55,6 +57,8 @@ CHECKS = (
     SUBNETS,
     BOOTSTRAP,
     CACHE,
+    PRINCIPALS,
+    ANOMALIES,
 )
 """In this order. Without valid credentials, the other checks would query another account, or none."""
 
