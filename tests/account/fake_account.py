@@ -103,6 +103,7 @@ def healthy(fake: FakeAccount, region: str) -> None:
                 for version in ("1.35", "1.36")
             ]
         },
+        "cloudformation:DescribeStacks": {"Stacks": []},
         "eks:ListAddons": no_cluster,
         "eks:DescribeAddonVersions": offered(),
     }

@@ -819,6 +819,59 @@ class TestAnomalies:
         assert self.ask(project, SERVICES["MonitorArn"].replace("0a1b", "ffff"))["result"] == "problem"
 
 
+class TestStacks:
+    def make(self, fake: FakeAccount, name: str, status: str, *, protected: bool) -> None:
+        fake.answers["cloudformation:DescribeStacks"] = {
+            "Stacks": [
+                {
+                    "StackName": name,
+                    "StackStatus": status,
+                    "CreationTime": datetime.now(UTC),
+                    "EnableTerminationProtection": protected,
+                    "Tags": [{"Key": "modelyard:environment", "Value": "lab"}],
+                }
+            ]
+        }
+
+    def test_a_protected_stack_whose_first_create_failed_blocks_the_next(
+        self, project: Project, fake: FakeAccount
+    ) -> None:
+        self.make(fake, "modelyard-lab-secrets", "ROLLBACK_COMPLETE", protected=True)
+
+        (found,) = project.results("stacks").values()
+
+        assert found["result"] == "problem"
+        assert [line.split()[2] for line in found["fix"].splitlines()] == [
+            "update-termination-protection",
+            "delete-stack",
+        ]
+
+    def test_the_cluster_has_a_protection_of_its_own(self, project: Project, fake: FakeAccount) -> None:
+        self.make(fake, "modelyard-lab-cluster", "ROLLBACK_FAILED", protected=True)
+
+        (found,) = project.results("stacks").values()
+
+        assert "aws eks update-cluster-config --name modelyard-lab --no-deletion-protection" in found["fix"]
+
+    @pytest.mark.parametrize("status", ["UPDATE_ROLLBACK_FAILED", "DELETE_FAILED"])
+    def test_a_stuck_stack_is_told(self, project: Project, fake: FakeAccount, status: str) -> None:
+        self.make(fake, "modelyard-lab-network", status, protected=False)
+
+        (found,) = project.results("stacks").values()
+
+        assert (found["result"], status in found["reason"]) == ("problem", True)
+
+    @pytest.mark.parametrize("status", ["CREATE_COMPLETE", "UPDATE_ROLLBACK_COMPLETE", "ROLLBACK_COMPLETE"])
+    def test_what_the_next_deploy_leaves_by_itself_is_fine(
+        self, project: Project, fake: FakeAccount, status: str
+    ) -> None:
+        self.make(fake, "modelyard-lab-network", status, protected=False)
+
+        (found,) = project.results("stacks").values()
+
+        assert found["result"] == "ok"
+
+
 def everything(project: Project, fake: FakeAccount) -> None:
     """An environment and an account in which every check has something to ask."""
     TestCache().make(project, fake)
@@ -846,6 +899,7 @@ def everything(project: Project, fake: FakeAccount) -> None:
         **addon("vpc-cni", "v1.20.0", others=("v1.20.0",)),
     }
     fake.answers |= answers
+    TestStacks().make(fake, "modelyard-lab-network", "CREATE_COMPLETE", protected=False)
 
 
 def test_the_policy_holds_every_call_that_is_made_and_no_other(project: Project, fake: FakeAccount) -> None:

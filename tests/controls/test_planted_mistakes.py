@@ -1,4 +1,4 @@
-"""Eight mistakes, each caught, and by which checkers. A checker that stops, or starts, detecting one fails
+"""Mistakes, each caught, and by which checkers. A checker that stops, or starts, detecting one fails
 here."""
 
 from __future__ import annotations

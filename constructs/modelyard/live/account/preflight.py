@@ -8,6 +8,7 @@ from typing import Any
 
 from modelyard.live.account.anomaly_monitors import ANOMALIES
 from modelyard.live.account.diagnosis import AccountCheck, Case, Diagnosis, Health, ok, problem, unknown
+from modelyard.live.account.failed_stacks import STACKS
 from modelyard.live.account.kubernetes import ADDONS, CLUSTER, KUBERNETES, VERSIONS
 from modelyard.live.account.offerings import OFFERINGS, SPOT
 from modelyard.live.account.principals import PRINCIPALS
@@ -59,6 +60,7 @@ CHECKS = (
     CACHE,
     PRINCIPALS,
     ANOMALIES,
+    STACKS,
 )
 """In this order. Without valid credentials, the other checks would query another account, or none."""
 

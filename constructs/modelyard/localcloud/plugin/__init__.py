@@ -16,7 +16,8 @@ table, in ours, or it fails the stack. Ours:
 Extended, because MiniStack stores less than the template says:
 
     AWS::EC2::VPC         the attributes CidrBlock and CidrBlockAssociations
-    AWS::EKS::Cluster     a real cluster security group, the VPC's id, encryption, service CIDR; subnet checks
+    AWS::EKS::Cluster     a real cluster security group, the VPC's id, encryption, service CIDR, deletion
+                          protection; subnet checks
     AWS::EKS::Nodegroup   capacity type; subnet and role checks
 
 All of them use MiniStack's public API with botocore, like any client: botocore checks the parameters against

@@ -116,6 +116,9 @@ class CompletedType(ResourceType):
         """Additional attributes for `Fn::GetAtt`."""
         return {}
 
+    def check_deletion(self, aws: Aws, physical_id: str) -> None:
+        """Raise `Refused` if AWS would not delete it."""
+
     def deleted(self, aws: Aws, physical_id: str, properties: Properties) -> None:
         """Remove what `complete` added."""
 
