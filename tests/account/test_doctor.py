@@ -19,7 +19,7 @@ from botocore.exceptions import (  # type: ignore[import-untyped]
 from modelyard.live.account.preflight import CHECKS, policy
 from modelyard.live.api.aws import Account, Operation
 from tests.account.conftest import REGION, Project
-from tests.account.fake_account import ACCOUNT, Answer, Error, FakeAccount, addon, denied, offered
+from tests.account.fake_account import ACCOUNT, Answer, Error, FakeAccount, addon, denied, offered, stacks
 
 P_ON_DEMAND = "L-417A185B"
 P5 = {"accelerator": "h100", "instanceTypes": ["p5.48xlarge"], "limit": 16}
@@ -821,17 +821,10 @@ class TestAnomalies:
 
 class TestStacks:
     def make(self, fake: FakeAccount, name: str, status: str, *, protected: bool) -> None:
-        fake.answers["cloudformation:DescribeStacks"] = {
-            "Stacks": [
-                {
-                    "StackName": name,
-                    "StackStatus": status,
-                    "CreationTime": datetime.now(UTC),
-                    "EnableTerminationProtection": protected,
-                    "Tags": [{"Key": "modelyard:environment", "Value": "lab"}],
-                }
-            ]
-        }
+        concern = name.removeprefix("modelyard-lab-")
+        fake.answers["cloudformation:DescribeStacks"] = stacks(
+            ("lab", concern), status=status, protected=protected
+        )
 
     def test_a_protected_stack_whose_first_create_failed_blocks_the_next(
         self, project: Project, fake: FakeAccount
@@ -872,6 +865,83 @@ class TestStacks:
         assert found["result"] == "ok"
 
 
+class TestPrerequisites:
+    def test_spot_pools_need_the_role_of_spot(self, project: Project, fake: FakeAccount) -> None:
+        fake.answers["ec2:GetSpotPlacementScores"] = {"SpotPlacementScores": []}
+        project.environment(pools={"p5": {**P5, "capacity": ["spot", "on-demand"]}})
+
+        (lacking,) = project.results("service roles").values()
+        fake.answers["iam:GetRole"] = {
+            "Role": {
+                "Path": "/aws-service-role/spot.amazonaws.com/",
+                "RoleName": "AWSServiceRoleForEC2Spot",
+                "RoleId": "AROA0123456789ABCDEF",
+                "Arn": "arn",
+                "CreateDate": datetime.now(UTC),
+            }
+        }
+        (having,) = project.results("service roles").values()
+
+        assert lacking["fix"] == "aws iam create-service-linked-role --aws-service-name spot.amazonaws.com"
+        assert having["result"] == "ok"
+
+    def test_pools_without_spot_need_none(self, project: Project) -> None:
+        assert project.results("service roles") == {}
+
+    def test_nat_gateways_need_addresses(self, project: Project, fake: FakeAccount) -> None:
+        fake.quotas({"L-0263D0A3": 2})
+        fake.session(region_name=REGION).client("ec2").allocate_address(Domain="vpc")
+        project.environment(network={"natGateways": 2})
+
+        (found,) = project.results("addresses").values()
+
+        assert found["result"] == "problem"
+        assert "1 of 2 are used, the NAT gateways need 2" in found["reason"]
+        assert "--desired-value 3" in found["fix"]
+
+    def test_a_network_that_exists_has_its_addresses(self, project: Project, fake: FakeAccount) -> None:
+        fake.answers["cloudformation:DescribeStacks"] = stacks(("lab", "network"), ("lab", "secrets"))
+
+        assert project.results("addresses") == {}
+
+    def test_names_that_a_destroyed_environment_has_left_are_told(
+        self, project: Project, fake: FakeAccount
+    ) -> None:
+        session = fake.session(region_name=REGION)
+        session.client("sqs").create_queue(QueueName="modelyard-lab")
+        session.client("s3").create_bucket(
+            Bucket=f"modelyard-lab-weights-{ACCOUNT}-{REGION}",
+            CreateBucketConfiguration={"LocationConstraint": REGION},
+        )
+        session.client("iam").create_role(RoleName="modelyard-lab-node", AssumeRolePolicyDocument="{}")
+        fake.answers["logs:DescribeLogGroups"] = {
+            "logGroups": [
+                {"logGroupName": f"/aws/eks/modelyard-lab/cluster{suffix}"} for suffix in ("", "-2")
+            ]
+        }
+        fake.answers["cloudformation:DescribeStacks"] = stacks()
+        project.environment(cache={"weightsBucket": True})
+
+        found = project.results("names")
+
+        assert {name: each["result"] for name, each in found.items()} == dict.fromkeys(
+            (
+                "/aws/eks/modelyard-lab/cluster",
+                "modelyard-lab",
+                "modelyard-lab-node",
+                "lab/clients",
+                "lab/hf-token",
+                f"modelyard-lab-weights-{ACCOUNT}-{REGION}",
+            ),
+            "problem",
+        )
+        assert "--import-existing-resources" in found["lab/hf-token"]["fix"]
+        assert "--import-existing-resources" not in found["modelyard-lab"]["fix"]
+
+    def test_names_of_stacks_that_exist_are_their_own(self, project: Project) -> None:
+        assert [each["result"] for each in project.results("names").values()] == ["ok"]
+
+
 def everything(project: Project, fake: FakeAccount) -> None:
     """An environment and an account in which every check has something to ask."""
     TestCache().make(project, fake)
@@ -879,7 +949,7 @@ def everything(project: Project, fake: FakeAccount) -> None:
     lines = json.loads((project.folder / "environments" / "lab.yaml").read_text(encoding="utf-8"))
     pool = {**P5, "capacity": ["spot", "reserved", "on-demand"], "reservations": ["cr-0f9e8d7c6b5a40312"]}
     project.environment(
-        cache=lines["cache"],
+        cache=lines["cache"] | {"weightsBucket": True},
         pools={"p5": pool},
         cluster={"admins": [f"{ROLE}boss"], "viewers": [f"arn:aws:iam::{ACCOUNT}:user/ann"]},
         cost={"anomalyUsd": 100, "anomalyMonitor": "tag", "emails": ["a@example.com"]},
@@ -899,7 +969,6 @@ def everything(project: Project, fake: FakeAccount) -> None:
         **addon("vpc-cni", "v1.20.0", others=("v1.20.0",)),
     }
     fake.answers |= answers
-    TestStacks().make(fake, "modelyard-lab-network", "CREATE_COMPLETE", protected=False)
 
 
 def test_the_policy_holds_every_call_that_is_made_and_no_other(project: Project, fake: FakeAccount) -> None:

@@ -117,6 +117,21 @@ CHANGES: list[tuple[str, str, Callable[[Template], Any]]] = [
         ),
     ),
     (
+        "log-group-race",
+        "Delivery",
+        lambda t: next(r for r in t["Resources"].values() if r["Type"] == "Custom::AWSCDK-EKS-HelmChart").pop(
+            "DependsOn"
+        ),
+    ),
+    (
+        "lustre-before-its-rules",
+        "ModelCache",
+        lambda t: t["Resources"].update(
+            Lustre={"Type": "AWS::FSx::FileSystem", "Properties": {"SecurityGroupIds": [{"Ref": "Group"}]}},
+            Rule={"Type": "AWS::EC2::SecurityGroupIngress", "Properties": {"GroupId": {"Ref": "Group"}}},
+        ),
+    ),
+    (
         "resource-policy-open",
         "ModelCache",
         lambda t: one(t, "AWS::EFS::FileSystem")["FileSystemPolicy"]["Statement"][0].pop("Condition"),

@@ -156,7 +156,7 @@ def test_anomalies_are_detected_by_the_monitor_that_the_account_can_have(
     monitor: str, made: list[tuple[str, str | None]], synthesise: Callable[..., Synthesis]
 ) -> None:
     data = environment_file("existing", PLATFORMS)
-    data["cost"]["anomaly_monitor"] = monitor
+    data["cost"]["anomalyMonitor"] = monitor
 
     existing = synthesise("existing", data)
 
@@ -178,6 +178,16 @@ def test_nothing_waits_for_cost_alerts(platform: Platform) -> None:
 
     assert [name for name, needed in stacks.items() if "Cost" in needed] == []
     assert "Delivery" in stacks["Cost"]
+
+
+def test_lustre_waits_for_the_rules_of_its_group(platform: Platform) -> None:
+    """FSx asks the group when it creates the file system, and refuses one without its ports."""
+    resources = platform("lustre").templates["ModelCache"]["Resources"]
+    rules = {name for name, each in resources.items() if each["Type"].startswith("AWS::EC2::SecurityGroup")}
+    (file_system,) = (each for each in resources.values() if each["Type"] == "AWS::FSx::FileSystem")
+
+    assert len(rules) > 3
+    assert rules <= set(file_system["DependsOn"])
 
 
 def test_money_is_watched_by_tag_and_reservation(platform: Platform) -> None:

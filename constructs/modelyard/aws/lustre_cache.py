@@ -71,3 +71,5 @@ class LustreCache(Construct):
             removal_policy=removal_policy,
         )
         """The file system; a PersistentVolume needs its `dns_name` and `mount_name`."""
+        # FSx refuses a file system whose group does not yet allow its ports (aws-parallelcluster 1198, 6181).
+        self.file_system.node.add_dependency(self.security_group)

@@ -11,6 +11,7 @@ from modelyard.live.account.diagnosis import AccountCheck, Case, Diagnosis, Heal
 from modelyard.live.account.failed_stacks import STACKS
 from modelyard.live.account.kubernetes import ADDONS, CLUSTER, KUBERNETES, VERSIONS
 from modelyard.live.account.offerings import OFFERINGS, SPOT
+from modelyard.live.account.prerequisites import ADDRESSES, NAMES, SERVICE_ROLES
 from modelyard.live.account.principals import PRINCIPALS
 from modelyard.live.account.quotas import QUOTAS
 from modelyard.live.account.reservations import RESERVATIONS
@@ -61,6 +62,9 @@ CHECKS = (
     PRINCIPALS,
     ANOMALIES,
     STACKS,
+    SERVICE_ROLES,
+    ADDRESSES,
+    NAMES,
 )
 """In this order. Without valid credentials, the other checks would query another account, or none."""
 
