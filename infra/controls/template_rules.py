@@ -134,15 +134,6 @@ def retained_from_failed_create(template: Template) -> Iterator[Broken]:
             )
 
 
-def access_entry_twice(template: Template) -> Iterator[Broken]:
-    seen: dict[str, str] = {}
-    for name, properties in resources(template, "AWS::EKS::AccessEntry"):
-        entry = json.dumps([properties.get("ClusterName"), properties.get("PrincipalArn")], sort_keys=True)
-        if entry in seen:
-            yield name, f"EKS refuses a second access entry for a principal; {seen[entry]} is the first"
-        seen.setdefault(entry, name)
-
-
 def log_group_race(template: Template) -> Iterator[Broken]:
     everything = template.get("Resources", {})
     groups = {
@@ -208,13 +199,15 @@ RULES: Final[Mapping[str, Rule]] = {
     "efs-encryption": efs_encryption,
     "plain-secret": plain_secret,
     "retained-from-failed-create": retained_from_failed_create,
-    "access-entry-twice": access_entry_twice,
     "log-group-race": log_group_race,
     "lustre-before-its-rules": lustre_before_its_rules,
     "iam-wildcard-action": iam_rules.wildcard_action,
     "iam-wildcard-resource": iam_rules.wildcard_resource,
     "iam-broad-managed-policy": iam_rules.broad_managed_policy,
     "resource-policy-open": iam_rules.open_resource_policy,
+    "pod-identity-any-pod": iam_rules.any_pod_may_assume,
+    "efs-whole-file-system": iam_rules.whole_file_system,
+    "gateway-endpoint-open": iam_rules.open_gateway_endpoint,
 }
 
 

@@ -876,7 +876,7 @@ class TestPrerequisites:
                 "Path": "/aws-service-role/spot.amazonaws.com/",
                 "RoleName": "AWSServiceRoleForEC2Spot",
                 "RoleId": "AROA0123456789ABCDEF",
-                "Arn": "arn",
+                "Arn": f"{ROLE}aws-service-role/spot.amazonaws.com/AWSServiceRoleForEC2Spot",
                 "CreateDate": datetime.now(UTC),
             }
         }

@@ -11,6 +11,7 @@ from aws_cdk import aws_ec2 as ec2
 from aws_cdk import aws_efs as efs
 from aws_cdk import aws_eks_v2 as eks
 from aws_cdk import aws_iam as iam
+from aws_cdk import aws_logs as logs
 from aws_cdk import aws_secretsmanager as secretsmanager
 from aws_cdk import aws_sqs as sqs
 
@@ -90,14 +91,21 @@ def kept_after_a_failed_create(app: cdk.App) -> None:
     queue.cfn_options.deletion_policy = cdk.CfnDeletionPolicy.RETAIN
 
 
-def second_access_entry(app: cdk.App) -> None:
-    cluster = find(app, "Cluster/Cluster/Cluster/Resource", eks.CfnCluster)
-    eks.CfnAccessEntry(
-        cluster.stack,
-        "Again",
-        cluster_name=cluster.ref,
-        principal_arn="arn:aws:iam::333333333333:role/break-glass",
-    )
+def role_for_any_pod(app: cdk.App) -> None:
+    role = find(app, "Karpenter/Karpenter/ControllerRole/Resource", iam.CfnRole)
+    role.add_property_deletion_override("AssumeRolePolicyDocument.Statement.0.Condition")
+
+
+def open_s3_endpoint(app: cdk.App) -> None:
+    endpoint = find(app, "Network/Network/Vpc/S3/Resource", ec2.CfnVPCEndpoint)
+    endpoint.add_property_deletion_override("PolicyDocument")
+
+
+def called_before_its_log(app: cdk.App) -> None:
+    release = find(app, "Delivery/Flux/Release/Resource/Default", cdk.CfnResource)
+    groups = [each for each in release.stack.node.find_all() if isinstance(each, logs.CfnLogGroup)]
+    others = [each.logical_id for each in groups if "/Installer/Handler/" not in each.node.path]
+    release.add_override("DependsOn", others)
 
 
 MISTAKES = {
@@ -132,5 +140,11 @@ MISTAKES = {
     "kept after a failed create": Mistake(
         kept_after_a_failed_create, "Karpenter/Karpenter/Interruptions/Resource", frozenset({OURS})
     ),
-    "second access entry": Mistake(second_access_entry, "Cluster/Again", frozenset({OURS})),
+    "role for any pod": Mistake(
+        role_for_any_pod, "Karpenter/Karpenter/ControllerRole/Resource", frozenset({OURS})
+    ),
+    "open S3 endpoint": Mistake(open_s3_endpoint, "Network/Network/Vpc/S3/Resource", frozenset({OURS})),
+    "called before its log": Mistake(
+        called_before_its_log, "Delivery/Flux/Installer/Handler/LogGroup/Resource", frozenset({OURS})
+    ),
 }
