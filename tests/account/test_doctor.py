@@ -935,7 +935,8 @@ class TestPrerequisites:
             ),
             "problem",
         )
-        assert "--import-existing-resources" in found["lab/hf-token"]["fix"]
+        assert "--import-existing-resources" in found["/aws/eks/modelyard-lab/cluster"]["fix"]
+        assert "save its value" in found["lab/hf-token"]["fix"]
         assert "--import-existing-resources" not in found["modelyard-lab"]["fix"]
 
     def test_names_of_stacks_that_exist_are_their_own(self, project: Project) -> None:

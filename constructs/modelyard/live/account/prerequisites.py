@@ -94,12 +94,20 @@ def _judge_names(ask: Ask, case: Case) -> Iterator[Diagnosis]:
         yield problem(
             name,
             f"the account has a {kind} of this name, which a stack that does not exist yet would create",
-            f"to keep it: cdk deploy --all -c env={case.env} --import-existing-resources; otherwise delete it first"
-            if kind in ("log group", "secret", "bucket")
-            else f"delete the {kind}, or name another cluster in {case.file}: cluster: {{name: …}}",
+            _fix(case, kind),
         )
     if not taken:
         yield ok(environment.name, "no name that a stack needs is taken")
+
+
+def _fix(case: Case, kind: str) -> str:
+    if kind in ("log group", "bucket"):
+        return f"to keep it: cdk deploy --all -c env={case.env} --import-existing-resources; otherwise delete it first"
+    if (
+        kind == "secret"
+    ):  # CloudFormation knows it by an ARN, which no template can state, and so imports none
+        return f"save its value and delete it first, or name another in {case.file}: secrets: {{NAME: …}}"
+    return f"delete the {kind}, or name another cluster in {case.file}: cluster: {{name: …}}"
 
 
 def _deployed(ask: Ask, case: Case) -> set[str]:

@@ -111,6 +111,7 @@ def _handlers(
         with _as_aws_says():
             if isinstance(kind, CompletedType):
                 kind.check(aws, properties)
+                kind.check_creation(aws, properties)
                 physical_id, attributes = inner["create"](logical_id, properties, stack)
                 more = kind.complete(aws, physical_id, properties)
                 return physical_id, {**attributes, **more}
@@ -136,7 +137,8 @@ def _handlers(
             else:
                 kind.delete(aws, physical_id, properties)
 
-    return {"create": create, "update": update, "update_with_logical_id": True, "delete": delete}
+    ours = {"create": create, "update": update, "update_with_logical_id": True, "delete": delete}
+    return {**(inner or {}), **ours}  # MiniStack's may also import what exists
 
 
 @contextmanager

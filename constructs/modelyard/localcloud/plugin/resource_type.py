@@ -112,6 +112,9 @@ class CompletedType(ResourceType):
     def check(self, aws: Aws, properties: Properties) -> None:
         """Raise `Refused` if AWS would reject it."""
 
+    def check_creation(self, aws: Aws, properties: Properties) -> None:
+        """Raise `Refused` if AWS would not create it, although it might update it so."""
+
     def complete(self, aws: Aws, physical_id: str, properties: Properties) -> Properties:
         """Additional attributes for `Fn::GetAtt`."""
         return {}
