@@ -8,7 +8,8 @@ from constructs import Construct
 
 from infra.environment_stack import EnvironmentStack
 from infra.network import vpc_of
-from modelyard.aws.cluster import InferenceCluster, TeamAccess
+from modelyard.aws.cluster import InferenceCluster
+from modelyard.aws.cluster_access import TeamAccess
 from modelyard.spec import Environment
 
 

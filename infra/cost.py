@@ -26,6 +26,7 @@ class CostStack(EnvironmentStack):
             monthly_usd=cost.monthly_usd,
             alert_at_percent=cost.alert_at_percent,
             anomaly_usd=cost.anomaly_usd,
+            anomaly_monitor=cost.anomaly_monitor or "services",
             reservations={
                 reservation.id: name
                 for name, pool in settings.pools.items()

@@ -57,7 +57,10 @@ class EnvironmentStack(Stack):
 
     @property
     def removal_policy(self) -> RemovalPolicy:
-        return RemovalPolicy.RETAIN if self.settings.removal == "retain" else RemovalPolicy.DESTROY
+        # RETAIN would also keep what a failed first create has made, and its fixed names would make every
+        # later attempt fail.
+        keep = self.settings.removal == "retain"
+        return RemovalPolicy.RETAIN_ON_UPDATE_OR_DELETE if keep else RemovalPolicy.DESTROY
 
     def publish(self, key: str, value: str) -> None:
         """Publish `value` for other stacks."""

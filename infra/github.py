@@ -22,8 +22,9 @@ _AUDIENCE: Final = "sts.amazonaws.com"
 class GitHubStack(EnvironmentStack):
     """Deployed once by an administrator, so that the workflow can then deploy without a stored key.
 
-    The token must be for this repository *and* for the GitHub environment of the same name, so required
-    reviewers approve before credentials are issued. The role may only assume the roles of `cdk bootstrap`.
+    The token must be for this repository (by its numbers, where `pipeline.yaml` has them) *and* for the
+    GitHub environment of the same name, so required reviewers approve before credentials are issued. The role
+    may only assume the roles of `cdk bootstrap`.
     """
 
     concern = "github"
@@ -49,7 +50,7 @@ class GitHubStack(EnvironmentStack):
                 conditions={
                     "StringEquals": {
                         f"{_ISSUER}:aud": _AUDIENCE,
-                        f"{_ISSUER}:sub": f"repo:{pipeline.repository}:environment:{settings.name}",
+                        f"{_ISSUER}:sub": f"{pipeline.github_subject}:environment:{settings.name}",
                     }
                 },
             ),

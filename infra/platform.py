@@ -35,11 +35,14 @@ def add_platform(scope: Construct, settings: Environment, *, tree: Path) -> list
     for stack in beside_the_cluster:
         stack.add_stack_dependency(cluster, "access entries and Pod Identity associations need the cluster")
     stacks = [network, cluster, *beside_the_cluster]
-    if CostStack.needed(settings):
-        stacks.append(CostStack(scope, "Cost", settings=settings))
     if DeliveryStack.needed(settings):
         delivery = DeliveryStack(scope, "Delivery", settings=settings, tree=tree)
         for stack in stacks:
             delivery.add_stack_dependency(stack, "what the tree mentions must exist when Flux applies it")
         stacks.append(delivery)
+    if CostStack.needed(settings):
+        cost = CostStack(scope, "Cost", settings=settings)
+        # Last, because a deploy and a pipeline's stage stop at the first stack that fails.
+        cost.add_stack_dependency(stacks[-1], "an alert that AWS refuses must not keep models from coming up")
+        stacks.append(cost)
     return stacks

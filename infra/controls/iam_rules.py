@@ -102,6 +102,49 @@ def broad_managed_policy(template: Template) -> Iterator[tuple[str, str]]:
                 yield name, f"the managed policy {broad[0]}"
 
 
+def any_pod_may_assume(template: Template) -> Iterator[tuple[str, str]]:
+    needed = {
+        f"aws:RequestTag/{tag}"
+        for tag in ("eks-cluster-arn", "kubernetes-namespace", "kubernetes-service-account")
+    }
+    for name, resource in template.get("Resources", {}).items():
+        if resource["Type"] != "AWS::IAM::Role":
+            continue
+        for statement in as_list(resource["Properties"]["AssumeRolePolicyDocument"].get("Statement")):
+            if "pods.eks.amazonaws.com" not in as_list(statement.get("Principal", {}).get("Service")):
+                continue
+            equal = statement.get("Condition", {}).get("StringEquals", {})
+            if missing := needed - set(equal):
+                yield (
+                    name,
+                    f"any association in the account may name the role; no condition on {', '.join(sorted(missing))}",
+                )
+
+
+def whole_file_system(template: Template) -> Iterator[tuple[str, str]]:
+    for name, resource in template.get("Resources", {}).items():
+        if resource["Type"] != "AWS::EFS::FileSystem":
+            continue
+        for statement in as_list((resource["Properties"].get("FileSystemPolicy") or {}).get("Statement")):
+            if statement.get("Effect") == "Allow" and "elasticfilesystem:AccessPointArn" not in str(
+                statement.get("Condition")
+            ):
+                yield (
+                    name,
+                    "a client may mount the root of the file system and choose its uid; require an access point",
+                )
+
+
+def open_gateway_endpoint(template: Template) -> Iterator[tuple[str, str]]:
+    for name, resource in template.get("Resources", {}).items():
+        properties = resource.get("Properties", {})
+        gateway = (
+            resource["Type"] == "AWS::EC2::VPCEndpoint" and properties.get("VpcEndpointType") == "Gateway"
+        )
+        if gateway and not properties.get("PolicyDocument"):
+            yield name, "credentials of any account may carry data out of the VPC: the endpoint has no policy"
+
+
 def open_resource_policy(template: Template) -> Iterator[tuple[str, str]]:
     for name, resource in template.get("Resources", {}).items():
         key = _RESOURCE_DOCUMENTS.get(resource["Type"])

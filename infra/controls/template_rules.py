@@ -125,6 +125,69 @@ def plain_secret(template: Template) -> Iterator[Broken]:
                 yield name, f"a value that looks like a secret: {sighting.what}, {sighting.shown}"
 
 
+def retained_from_failed_create(template: Template) -> Iterator[Broken]:
+    for name, resource in template.get("Resources", {}).items():
+        if resource.get("DeletionPolicy") == "Retain":
+            yield (
+                name,
+                "what a failed first create makes is kept, and a second attempt meets its name; use RetainExceptOnCreate",
+            )
+
+
+def log_group_race(template: Template) -> Iterator[Broken]:
+    everything = template.get("Resources", {})
+    groups = {
+        function: name
+        for name, properties in resources(template, "AWS::Logs::LogGroup")
+        for function in mentioned(properties.get("LogGroupName"))
+    }
+    for resource in everything.values():
+        called = [
+            each
+            for each in mentioned(resource.get("Properties", {}).get("ServiceToken"))
+            if each in everything
+        ]
+        for function in called:  # a provider's function names the next one in its environment
+            environment = everything[function].get("Properties", {}).get("Environment")
+            called += [each for each in mentioned(environment) if each in everything and each not in called]
+            group = groups.get(function)
+            if group and group not in iam_rules.as_list(resource.get("DependsOn")):
+                yield (
+                    group,
+                    "the function's first call creates the group before CloudFormation does, which then fails",
+                )
+
+
+def lustre_before_its_rules(template: Template) -> Iterator[Broken]:
+    rules = {
+        name: mentioned(properties.get("GroupId"))
+        for kind in ("AWS::EC2::SecurityGroupIngress", "AWS::EC2::SecurityGroupEgress")
+        for name, properties in resources(template, kind)
+    }
+    for name, resource in template.get("Resources", {}).items():
+        if resource["Type"] == "AWS::FSx::FileSystem":
+            used = mentioned(resource["Properties"].get("SecurityGroupIds"))
+            needed = {rule for rule, group in rules.items() if set(group) & set(used)}
+            if late := needed - set(iam_rules.as_list(resource.get("DependsOn"))):
+                yield (
+                    name,
+                    f"FSx asks the security group at creation; rules may come later: {', '.join(sorted(late))}",
+                )
+
+
+def mentioned(value: Any) -> list[str]:
+    """Logical ids in a property."""
+    if isinstance(value, list):
+        return [name for item in value for name in mentioned(item)]
+    if not isinstance(value, dict):
+        return []
+    if isinstance(value.get("Ref"), str):
+        return [value["Ref"]]
+    if "Fn::GetAtt" in value:
+        return [str(value["Fn::GetAtt"][0])]
+    return [name for item in value.values() for name in mentioned(item)]
+
+
 RULES: Final[Mapping[str, Rule]] = {
     "eks-endpoint-open": eks_endpoint_open,
     "eks-control-plane-logs": eks_control_plane_logs,
@@ -135,10 +198,16 @@ RULES: Final[Mapping[str, Rule]] = {
     "security-group-open": security_group_open,
     "efs-encryption": efs_encryption,
     "plain-secret": plain_secret,
+    "retained-from-failed-create": retained_from_failed_create,
+    "log-group-race": log_group_race,
+    "lustre-before-its-rules": lustre_before_its_rules,
     "iam-wildcard-action": iam_rules.wildcard_action,
     "iam-wildcard-resource": iam_rules.wildcard_resource,
     "iam-broad-managed-policy": iam_rules.broad_managed_policy,
     "resource-policy-open": iam_rules.open_resource_policy,
+    "pod-identity-any-pod": iam_rules.any_pod_may_assume,
+    "efs-whole-file-system": iam_rules.whole_file_system,
+    "gateway-endpoint-open": iam_rules.open_gateway_endpoint,
 }
 
 

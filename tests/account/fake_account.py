@@ -103,12 +103,33 @@ def healthy(fake: FakeAccount, region: str) -> None:
                 for version in ("1.35", "1.36")
             ]
         },
+        # Which made the secrets that the tests put there.
+        "cloudformation:DescribeStacks": stacks(("lab", "secrets"), ("prod", "secrets")),
+        "logs:DescribeLogGroups": {"logGroups": []},
         "eks:ListAddons": no_cluster,
         "eks:DescribeAddonVersions": offered(),
     }
     session = fake.session(region_name=region)
     session.client("ssm").put_parameter(Name="/cdk-bootstrap/hnb659fds/version", Value="28", Type="String")
     fake.asked.clear()
+
+
+def stacks(
+    *given: tuple[str, str], status: str = "CREATE_COMPLETE", protected: bool = False
+) -> dict[str, Any]:
+    """Stacks by environment and concern."""
+    return {
+        "Stacks": [
+            {
+                "StackName": f"modelyard-{environment}-{concern}",
+                "StackStatus": status,
+                "CreationTime": datetime.now(UTC),
+                "EnableTerminationProtection": protected,
+                "Tags": [{"Key": "modelyard:environment", "Value": environment}],
+            }
+            for environment, concern in given
+        ]
+    }
 
 
 def offered(**other: tuple[str, ...]) -> dict[str, Any]:

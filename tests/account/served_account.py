@@ -147,6 +147,16 @@ def account_of_prod() -> Iterator[dict[str, str]]:
             "ec2:DescribeCapacityReservations": reservation,
             "ec2:DescribeSpotPriceHistory": {"SpotPriceHistory": [spot]},
             "pricing:GetProducts": product,
+            "iam:GetRole": lambda asked: {
+                "Role": {
+                    "Path": "/",
+                    "RoleName": asked["RoleName"],
+                    "RoleId": "AROA0123456789ABCDEF",
+                    "Arn": f"arn:aws:iam::{account}:role/{asked['RoleName']}",
+                    "CreateDate": now,
+                }
+            },
+            "ce:GetAnomalyMonitors": {"AnomalyMonitors": []},
         }
         secrets = fake.session(region_name=region).client("secretsmanager")
         secrets.create_secret(Name="prod/inference/hf-token")

@@ -19,7 +19,7 @@ from botocore.exceptions import (  # type: ignore[import-untyped]
 from modelyard.live.account.preflight import CHECKS, policy
 from modelyard.live.api.aws import Account, Operation
 from tests.account.conftest import REGION, Project
-from tests.account.fake_account import ACCOUNT, Answer, Error, FakeAccount, addon, denied, offered
+from tests.account.fake_account import ACCOUNT, Answer, Error, FakeAccount, addon, denied, offered, stacks
 
 P_ON_DEMAND = "L-417A185B"
 P5 = {"accelerator": "h100", "instanceTypes": ["p5.48xlarge"], "limit": 16}
@@ -722,13 +722,239 @@ class TestCache:
         assert f"--file-system-id {name}" in project.results("cache")[f"{REGION}d"]["fix"]
 
 
+ROLE = f"arn:aws:iam::{ACCOUNT}:role/"
+SERVICES = {
+    "MonitorName": "Default-Services-Monitor",
+    "MonitorType": "DIMENSIONAL",
+    "MonitorDimension": "SERVICE",
+    "MonitorArn": f"arn:aws:ce::{ACCOUNT}:anomalymonitor/0a1b2c3d-0000-4000-8000-0a1b2c3d4e5f",
+}
+
+
+class TestPrincipals:
+    def test_each_that_exists_is_named_with_where_it_stands(
+        self, project: Project, fake: FakeAccount
+    ) -> None:
+        iam = fake.session(region_name=REGION).client("iam")
+        iam.create_role(RoleName="boss", AssumeRolePolicyDocument="{}", Path="/people/")
+        iam.create_user(UserName="ann")
+        project.environment(
+            cluster={"admins": [f"{ROLE}people/boss"], "viewers": [f"arn:aws:iam::{ACCOUNT}:user/ann"]},
+            teams={"search": {"principals": [f"{ROLE}people/boss"]}},
+        )
+
+        found = project.results("principals")
+
+        assert {each["result"] for each in found.values()} == {"ok"}
+        assert found[f"{ROLE}people/boss"]["reason"].startswith("cluster.admins, teams.search.principals:")
+
+    def test_one_that_does_not_exist_would_roll_the_cluster_back(self, project: Project) -> None:
+        project.environment(cluster={"admins": [f"{ROLE}nobody"]})
+
+        (found,) = project.results("principals").values()
+
+        assert found["result"] == "problem"
+        assert "IAM has no such role" in found["reason"]
+        assert "aws iam list-roles" in found["fix"]
+
+    def test_one_under_another_path_is_another_principal(self, project: Project, fake: FakeAccount) -> None:
+        iam = fake.session(region_name=REGION).client("iam")
+        iam.create_role(RoleName="boss", AssumeRolePolicyDocument="{}", Path="/people/")
+        project.environment(cluster={"admins": [f"{ROLE}boss"]})
+
+        (found,) = project.results("principals").values()
+
+        assert (found["result"], f"{ROLE}people/boss" in found["fix"]) == ("problem", True)
+
+    def test_those_of_other_accounts_are_not_asked(self, project: Project) -> None:
+        project.environment(cluster={"admins": ["arn:aws:iam::999999999999:role/boss"]})
+
+        (found,) = project.results("principals").values()
+
+        assert found["result"] == "not checked"
+
+
+class TestAnomalies:
+    def ask(self, project: Project, monitor: str) -> dict[str, Any]:
+        project.environment(cost={"anomalyUsd": 100, "anomalyMonitor": monitor, "emails": ["a@example.com"]})
+        (found,) = project.results("anomalies").values()
+        return found
+
+    def test_a_second_monitor_of_services_is_refused(self, project: Project, fake: FakeAccount) -> None:
+        fake.answers["ce:GetAnomalyMonitors"] = {"AnomalyMonitors": [SERVICES]}
+
+        found = self.ask(project, "services")
+
+        assert found["result"] == "problem"
+        assert f"cost: {{anomalyMonitor: {SERVICES['MonitorArn']}}}" in found["fix"]
+
+    def test_the_one_of_this_environment_is_none_too_many(self, project: Project, fake: FakeAccount) -> None:
+        ours = {**SERVICES, "MonitorName": "modelyard-lab"}
+        fake.answers["ce:GetAnomalyMonitors"] = {"AnomalyMonitors": [ours]}
+
+        assert self.ask(project, "services")["result"] == "ok"
+
+    @pytest.mark.parametrize(
+        ("payer", "result"), [("999999999999", "problem"), (ACCOUNT, "ok"), (None, "ok")]
+    )
+    def test_a_monitor_of_a_tag_is_the_payers(
+        self, project: Project, fake: FakeAccount, payer: str | None, result: str
+    ) -> None:
+        fake.answers["ce:GetAnomalyMonitors"] = {"AnomalyMonitors": []}
+        fake.answers["organizations:DescribeOrganization"] = (
+            {"Organization": {"MasterAccountId": payer}}
+            if payer
+            else Error("AWSOrganizationsNotInUseException")
+        )
+
+        found = self.ask(project, "tag")
+
+        assert found["result"] == result
+        assert (found["fix"] or "").endswith("{anomalyMonitor: services}") is (result == "problem")
+
+    def test_a_monitor_by_arn_must_exist(self, project: Project, fake: FakeAccount) -> None:
+        fake.answers["ce:GetAnomalyMonitors"] = {"AnomalyMonitors": [SERVICES]}
+
+        assert self.ask(project, SERVICES["MonitorArn"])["result"] == "ok"
+        assert self.ask(project, SERVICES["MonitorArn"].replace("0a1b", "ffff"))["result"] == "problem"
+
+
+class TestStacks:
+    def make(self, fake: FakeAccount, name: str, status: str, *, protected: bool) -> None:
+        concern = name.removeprefix("modelyard-lab-")
+        fake.answers["cloudformation:DescribeStacks"] = stacks(
+            ("lab", concern), status=status, protected=protected
+        )
+
+    def test_a_protected_stack_whose_first_create_failed_blocks_the_next(
+        self, project: Project, fake: FakeAccount
+    ) -> None:
+        self.make(fake, "modelyard-lab-secrets", "ROLLBACK_COMPLETE", protected=True)
+
+        (found,) = project.results("stacks").values()
+
+        assert found["result"] == "problem"
+        assert [line.split()[2] for line in found["fix"].splitlines()] == [
+            "update-termination-protection",
+            "delete-stack",
+        ]
+
+    def test_the_cluster_has_a_protection_of_its_own(self, project: Project, fake: FakeAccount) -> None:
+        self.make(fake, "modelyard-lab-cluster", "ROLLBACK_FAILED", protected=True)
+
+        (found,) = project.results("stacks").values()
+
+        assert "aws eks update-cluster-config --name modelyard-lab --no-deletion-protection" in found["fix"]
+
+    @pytest.mark.parametrize("status", ["UPDATE_ROLLBACK_FAILED", "DELETE_FAILED"])
+    def test_a_stuck_stack_is_told(self, project: Project, fake: FakeAccount, status: str) -> None:
+        self.make(fake, "modelyard-lab-network", status, protected=False)
+
+        (found,) = project.results("stacks").values()
+
+        assert (found["result"], status in found["reason"]) == ("problem", True)
+
+    @pytest.mark.parametrize("status", ["CREATE_COMPLETE", "UPDATE_ROLLBACK_COMPLETE", "ROLLBACK_COMPLETE"])
+    def test_what_the_next_deploy_leaves_by_itself_is_fine(
+        self, project: Project, fake: FakeAccount, status: str
+    ) -> None:
+        self.make(fake, "modelyard-lab-network", status, protected=False)
+
+        (found,) = project.results("stacks").values()
+
+        assert found["result"] == "ok"
+
+
+class TestPrerequisites:
+    def test_spot_pools_need_the_role_of_spot(self, project: Project, fake: FakeAccount) -> None:
+        fake.answers["ec2:GetSpotPlacementScores"] = {"SpotPlacementScores": []}
+        project.environment(pools={"p5": {**P5, "capacity": ["spot", "on-demand"]}})
+
+        (lacking,) = project.results("service roles").values()
+        fake.answers["iam:GetRole"] = {
+            "Role": {
+                "Path": "/aws-service-role/spot.amazonaws.com/",
+                "RoleName": "AWSServiceRoleForEC2Spot",
+                "RoleId": "AROA0123456789ABCDEF",
+                "Arn": f"{ROLE}aws-service-role/spot.amazonaws.com/AWSServiceRoleForEC2Spot",
+                "CreateDate": datetime.now(UTC),
+            }
+        }
+        (having,) = project.results("service roles").values()
+
+        assert lacking["fix"] == "aws iam create-service-linked-role --aws-service-name spot.amazonaws.com"
+        assert having["result"] == "ok"
+
+    def test_pools_without_spot_need_none(self, project: Project) -> None:
+        assert project.results("service roles") == {}
+
+    def test_nat_gateways_need_addresses(self, project: Project, fake: FakeAccount) -> None:
+        fake.quotas({"L-0263D0A3": 2})
+        fake.session(region_name=REGION).client("ec2").allocate_address(Domain="vpc")
+        project.environment(network={"natGateways": 2})
+
+        (found,) = project.results("addresses").values()
+
+        assert found["result"] == "problem"
+        assert "1 of 2 are used, the NAT gateways need 2" in found["reason"]
+        assert "--desired-value 3" in found["fix"]
+
+    def test_a_network_that_exists_has_its_addresses(self, project: Project, fake: FakeAccount) -> None:
+        fake.answers["cloudformation:DescribeStacks"] = stacks(("lab", "network"), ("lab", "secrets"))
+
+        assert project.results("addresses") == {}
+
+    def test_names_that_a_destroyed_environment_has_left_are_told(
+        self, project: Project, fake: FakeAccount
+    ) -> None:
+        session = fake.session(region_name=REGION)
+        session.client("sqs").create_queue(QueueName="modelyard-lab")
+        session.client("s3").create_bucket(
+            Bucket=f"modelyard-lab-weights-{ACCOUNT}-{REGION}",
+            CreateBucketConfiguration={"LocationConstraint": REGION},
+        )
+        session.client("iam").create_role(RoleName="modelyard-lab-node", AssumeRolePolicyDocument="{}")
+        fake.answers["logs:DescribeLogGroups"] = {
+            "logGroups": [
+                {"logGroupName": f"/aws/eks/modelyard-lab/cluster{suffix}"} for suffix in ("", "-2")
+            ]
+        }
+        fake.answers["cloudformation:DescribeStacks"] = stacks()
+        project.environment(cache={"weightsBucket": True})
+
+        found = project.results("names")
+
+        assert {name: each["result"] for name, each in found.items()} == dict.fromkeys(
+            (
+                "/aws/eks/modelyard-lab/cluster",
+                "modelyard-lab",
+                "modelyard-lab-node",
+                "lab/clients",
+                "lab/hf-token",
+                f"modelyard-lab-weights-{ACCOUNT}-{REGION}",
+            ),
+            "problem",
+        )
+        assert "--import-existing-resources" in found["/aws/eks/modelyard-lab/cluster"]["fix"]
+        assert "save its value" in found["lab/hf-token"]["fix"]
+        assert "--import-existing-resources" not in found["modelyard-lab"]["fix"]
+
+    def test_names_of_stacks_that_exist_are_their_own(self, project: Project) -> None:
+        assert [each["result"] for each in project.results("names").values()] == ["ok"]
+
+
 def everything(project: Project, fake: FakeAccount) -> None:
     """An environment and an account in which every check has something to ask."""
     TestCache().make(project, fake)
     TestSubnets().make(fake, f"{REGION}a", "172.31.240.0/24")
     lines = json.loads((project.folder / "environments" / "lab.yaml").read_text(encoding="utf-8"))
     pool = {**P5, "capacity": ["spot", "reserved", "on-demand"], "reservations": ["cr-0f9e8d7c6b5a40312"]}
-    project.environment(cache=lines["cache"], pools={"p5": pool})
+    project.environment(
+        cache=lines["cache"] | {"weightsBucket": True},
+        pools={"p5": pool},
+        cluster={"admins": [f"{ROLE}boss"], "viewers": [f"arn:aws:iam::{ACCOUNT}:user/ann"]},
+        cost={"anomalyUsd": 100, "anomalyMonitor": "tag", "emails": ["a@example.com"]},
+    )
 
     def sometimes_default(asked: dict[str, Any]) -> Any:
         row = {"QuotaCode": asked["QuotaCode"], "QuotaName": "Running", "Value": 0.0}
@@ -739,6 +965,8 @@ def everything(project: Project, fake: FakeAccount) -> None:
         "servicequotas:GetAWSDefaultServiceQuota": {"Quota": {"QuotaName": "Spot", "Value": 0.0}},
         "ec2:GetSpotPlacementScores": {"SpotPlacementScores": []},
         "ec2:DescribeCapacityReservations": reservation(),
+        "ce:GetAnomalyMonitors": {"AnomalyMonitors": []},
+        "organizations:DescribeOrganization": {"Organization": {"MasterAccountId": ACCOUNT}},
         **addon("vpc-cni", "v1.20.0", others=("v1.20.0",)),
     }
     fake.answers |= answers

@@ -11,7 +11,9 @@ from aws_cdk import aws_ec2 as ec2
 from aws_cdk import aws_efs as efs
 from aws_cdk import aws_eks_v2 as eks
 from aws_cdk import aws_iam as iam
+from aws_cdk import aws_logs as logs
 from aws_cdk import aws_secretsmanager as secretsmanager
+from aws_cdk import aws_sqs as sqs
 
 R = TypeVar("R", bound=cdk.CfnResource)
 
@@ -84,6 +86,28 @@ def open_security_group(app: cdk.App) -> None:
     group.add_ingress_rule(ec2.Peer.any_ipv4(), ec2.Port.tcp(22), "from anywhere")
 
 
+def kept_after_a_failed_create(app: cdk.App) -> None:
+    queue = find(app, "Karpenter/Karpenter/Interruptions/Resource", sqs.CfnQueue)
+    queue.cfn_options.deletion_policy = cdk.CfnDeletionPolicy.RETAIN
+
+
+def role_for_any_pod(app: cdk.App) -> None:
+    role = find(app, "Karpenter/Karpenter/ControllerRole/Resource", iam.CfnRole)
+    role.add_property_deletion_override("AssumeRolePolicyDocument.Statement.0.Condition")
+
+
+def open_s3_endpoint(app: cdk.App) -> None:
+    endpoint = find(app, "Network/Network/Vpc/S3/Resource", ec2.CfnVPCEndpoint)
+    endpoint.add_property_deletion_override("PolicyDocument")
+
+
+def called_before_its_log(app: cdk.App) -> None:
+    release = find(app, "Delivery/Flux/Release/Resource/Default", cdk.CfnResource)
+    groups = [each for each in release.stack.node.find_all() if isinstance(each, logs.CfnLogGroup)]
+    others = [each.logical_id for each in groups if "/Installer/Handler/" not in each.node.path]
+    release.add_override("DependsOn", others)
+
+
 MISTAKES = {
     "public endpoint": Mistake(
         public_endpoint, "Cluster/Cluster/Cluster/Resource", frozenset({CFN_GUARD, OURS})
@@ -112,5 +136,15 @@ MISTAKES = {
         open_security_group,
         "ModelCache/Cache/MountTargets/Resource",
         frozenset({CDK_NAG, CFN_GUARD, CHECKOV, BUILT_IN, OURS}),
+    ),
+    "kept after a failed create": Mistake(
+        kept_after_a_failed_create, "Karpenter/Karpenter/Interruptions/Resource", frozenset({OURS})
+    ),
+    "role for any pod": Mistake(
+        role_for_any_pod, "Karpenter/Karpenter/ControllerRole/Resource", frozenset({OURS})
+    ),
+    "open S3 endpoint": Mistake(open_s3_endpoint, "Network/Network/Vpc/S3/Resource", frozenset({OURS})),
+    "called before its log": Mistake(
+        called_before_its_log, "Delivery/Flux/Installer/Handler/LogGroup/Resource", frozenset({OURS})
     ),
 }

@@ -21,7 +21,7 @@ def test_the_page_says_who_catches_what() -> None:
     from tests.controls.planted import MISTAKES
 
     text = PAGE.read_text(encoding="utf-8")
-    section = text.split("## Eight mistakes")[1].split("\n## ")[0]
+    section = text.split("## Mistakes, and")[1].split("\n## ")[0]
     stated = {
         name: frozenset(by.split(", "))
         for name, by in re.findall(r"^\| ([^|]+?) \| ([^|]+?) \|$", section, re.MULTILINE)
@@ -29,4 +29,4 @@ def test_the_page_says_who_catches_what() -> None:
     del stated["Mistake"]
 
     assert stated == {name: mistake.caught_by for name, mistake in MISTAKES.items()}
-    assert len(stated) == 8
+    assert len(stated) >= 8

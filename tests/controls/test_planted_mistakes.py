@@ -1,4 +1,4 @@
-"""Eight mistakes, each caught, and by which checkers. A checker that stops, or starts, detecting one fails
+"""Mistakes, each caught, and by which checkers. A checker that stops, or starts, detecting one fails
 here."""
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ def test_every_finding_on_the_planted_app_is_about_something_planted(surveys: Su
 
 
 def test_the_planted_app_is_refused_by_its_own_synthesis(surveys: Surveys) -> None:
-    """What the scanners outside of CDK see comes on top; none of the eight needs them."""
+    """What the scanners outside of CDK see comes on top; none of these needs them."""
     assert {each.path for each in surveys.planted.refused} == {each.place for each in MISTAKES.values()}
 
 

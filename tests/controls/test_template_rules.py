@@ -103,6 +103,53 @@ CHANGES: list[tuple[str, str, Callable[[Template], Any]]] = [
         ),
     ),
     (
+        "retained-from-failed-create",
+        "Secrets",
+        lambda t: next(
+            r for r in t["Resources"].values() if r["Type"] == "AWS::SecretsManager::Secret"
+        ).update(DeletionPolicy="Retain"),
+    ),
+    (
+        "log-group-race",
+        "Delivery",
+        lambda t: next(r for r in t["Resources"].values() if r["Type"] == "Custom::AWSCDK-EKS-HelmChart").pop(
+            "DependsOn"
+        ),
+    ),
+    (
+        "lustre-before-its-rules",
+        "ModelCache",
+        lambda t: t["Resources"].update(
+            Lustre={"Type": "AWS::FSx::FileSystem", "Properties": {"SecurityGroupIds": [{"Ref": "Group"}]}},
+            Rule={"Type": "AWS::EC2::SecurityGroupIngress", "Properties": {"GroupId": {"Ref": "Group"}}},
+        ),
+    ),
+    (
+        "pod-identity-any-pod",
+        "Karpenter",
+        lambda t: next(
+            r
+            for r in t["Resources"].values()
+            if r["Type"] == "AWS::IAM::Role" and "pods.eks" in json.dumps(r["Properties"])
+        )["Properties"]["AssumeRolePolicyDocument"]["Statement"][0].pop("Condition"),
+    ),
+    (
+        "efs-whole-file-system",
+        "ModelCache",
+        lambda t: one(t, "AWS::EFS::FileSystem")["FileSystemPolicy"]["Statement"][0]["Condition"].pop(
+            "StringLike"
+        ),
+    ),
+    (
+        "gateway-endpoint-open",
+        "Network",
+        lambda t: next(
+            r["Properties"]
+            for r in t["Resources"].values()
+            if r["Type"] == "AWS::EC2::VPCEndpoint" and r["Properties"].get("VpcEndpointType") == "Gateway"
+        ).pop("PolicyDocument"),
+    ),
+    (
         "resource-policy-open",
         "ModelCache",
         lambda t: one(t, "AWS::EFS::FileSystem")["FileSystemPolicy"]["Statement"][0].pop("Condition"),

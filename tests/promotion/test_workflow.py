@@ -115,3 +115,32 @@ def test_the_role_trusts_this_repository_in_this_environment_alone(name: str, tm
     assert len(allowed["Resource"]) == 3
     assert "*" not in str(allowed)
     assert "ManagedPolicyArns" not in role
+
+
+@pytest.mark.parametrize(
+    ("given", "trusted"),
+    [
+        (None, "repo:example-org/modelyard"),
+        ({"ownerId": 123456, "repositoryId": 456789}, "repo:example-org@123456/modelyard@456789"),
+    ],
+)
+def test_a_repository_with_ids_is_trusted_by_its_ids_alone(
+    given: dict[str, int] | None, trusted: str, tmp_path: Path
+) -> None:
+    """Tokens of repositories created after 2026-07-15 have them in their subject (GitHub's reference)."""
+    from aws_cdk import assertions
+
+    from infra.controls.survey import new_app, read_environment, read_pipeline
+    from infra.github import GitHubStack
+    from modelyard.spec import Pipeline
+
+    lines = read_pipeline(ROOT).model_dump(mode="json", exclude={"github"})
+    pipeline = Pipeline.model_validate({**lines, "github": given})
+    stack = GitHubStack(
+        new_app(ROOT, tmp_path), "GitHub", settings=read_environment(ROOT, "dev"), pipeline=pipeline
+    )
+
+    (role,) = assertions.Template.from_stack(stack).find_resources("AWS::IAM::Role").values()
+    (trust,) = role["Properties"]["AssumeRolePolicyDocument"]["Statement"]
+    subject = trust["Condition"]["StringEquals"]["token.actions.githubusercontent.com:sub"]
+    assert subject == f"{trusted}:environment:dev"

@@ -42,6 +42,21 @@ def _statements(synthesis: Synthesis, association: dict[str, Any]) -> list[dict[
     return found
 
 
+def test_no_function_is_called_before_its_log_group_exists(dev: Synthesis) -> None:
+    """Its first call would create the group, and CloudFormation could not."""
+    resources = dev.templates["Delivery"]["Resources"]
+    (release,) = (each for each in resources.values() if each["Type"] == "Custom::AWSCDK-EKS-HelmChart")
+    groups = {
+        name
+        for name, each in resources.items()
+        if each["Type"] == "AWS::Logs::LogGroup"
+        and "/aws/lambda/" in str(each["Properties"].get("LogGroupName"))
+    }
+
+    assert len(groups) == 2
+    assert groups <= set(release["DependsOn"])
+
+
 def test_the_buckets_are_versioned_encrypted_and_closed(each: Synthesis) -> None:
     buckets = each.properties("Delivery", "AWS::S3::Bucket")
 

@@ -56,7 +56,7 @@ def retained(template: Template) -> list[str]:
     return [
         n
         for n, r in template["Resources"].items()
-        if "Retain" in (r.get("DeletionPolicy"), r.get("UpdateReplacePolicy"))
+        if any(r.get(policy, "").startswith("Retain") for policy in ("DeletionPolicy", "UpdateReplacePolicy"))
     ]
 
 
@@ -129,6 +129,18 @@ def test_production_keeps_its_data(prod: Synthesis) -> None:
         "AWS::S3::Bucket",
         "AWS::SecretsManager::Secret",
     }
+
+
+def test_a_failed_first_create_keeps_nothing(each: Synthesis) -> None:
+    """`Retain` keeps what is rolled back too, and its fixed name makes the second attempt fail."""
+    kept = {
+        f"{stack}/{name}"
+        for stack, template in each.templates.items()
+        for name, resource in template["Resources"].items()
+        if resource.get("DeletionPolicy") == "Retain"
+    }
+
+    assert kept == set()
 
 
 def test_every_taggable_resource_names_its_environment(each: Synthesis) -> None:

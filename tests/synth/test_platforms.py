@@ -92,6 +92,104 @@ def test_teams_edit_their_namespace_and_read_the_models(platform: Platform) -> N
     assert view == {"Namespaces": ["models"], "Type": "namespace"}
 
 
+def test_principals_in_several_lists_have_one_entry_with_the_sum(
+    synthesise: Callable[..., Synthesis],
+) -> None:
+    """A second entry for a principal is refused, and rolls a new cluster back."""
+    data = environment_file("existing", PLATFORMS)
+    role = "arn:aws:iam::123456789012:role/"
+    data["cluster"] |= {"admins": [f"{role}boss", f"{role}boss"], "viewers": [f"{role}on-call"]}
+    data["teams"]["search"]["principals"] = [f"{role}boss", f"{role}on-call", f"{role}both"]
+    data["teams"]["assistants"]["principals"] = [f"{role}both"]
+
+    entries = [
+        (entry["PrincipalArn"].removeprefix(role), entry["AccessPolicies"])
+        for entry in synthesise("existing", data).properties("Cluster", "AWS::EKS::AccessEntry")
+        if isinstance(entry["PrincipalArn"], str)
+    ]
+
+    granted = {
+        who: [
+            (
+                json.dumps(each["PolicyArn"]).rpartition("/")[2].strip('"]}'),
+                each["AccessScope"].get("Namespaces"),
+            )
+            for each in policies
+        ]
+        for who, policies in entries
+    }
+    assert sorted(who for who, _ in entries) == ["boss", "both", "on-call"]
+    assert granted == {
+        "boss": [("AmazonEKSClusterAdminPolicy", None)],
+        "on-call": [("AmazonEKSEditPolicy", ["search-apps"]), ("AmazonEKSViewPolicy", None)],
+        "both": [("AmazonEKSEditPolicy", ["search-apps", "assistants"]), ("AmazonEKSViewPolicy", ["models"])],
+    }
+
+
+def test_a_principal_that_moves_to_another_list_keeps_its_entry(synthesise: Callable[..., Synthesis]) -> None:
+    """CloudFormation creates before it deletes: a new logical id would meet the old entry."""
+    data = environment_file("existing", PLATFORMS)
+    principal = "arn:aws:iam::123456789012:role/boss"
+
+    def entry(**lists: Any) -> set[str]:
+        changed = {**data, "cluster": {**data["cluster"], **lists}}
+        return {
+            name
+            for name, resource in synthesise("existing", changed).templates["Cluster"]["Resources"].items()
+            if resource["Type"] == "AWS::EKS::AccessEntry"
+            and resource["Properties"]["PrincipalArn"] == principal
+        }
+
+    assert len(entry(admins=[principal])) == 1
+    assert entry(admins=[principal]) == entry(viewers=[principal])
+
+
+@pytest.mark.parametrize(
+    ("monitor", "made"),
+    [
+        ("tag", [("CUSTOM", None)]),
+        ("services", [("DIMENSIONAL", "SERVICE")]),
+        ("arn:aws:ce::123456789012:anomalymonitor/0a1b2c3d-0000-4000-8000-0a1b2c3d4e5f", []),
+    ],
+)
+def test_anomalies_are_detected_by_the_monitor_that_the_account_can_have(
+    monitor: str, made: list[tuple[str, str | None]], synthesise: Callable[..., Synthesis]
+) -> None:
+    data = environment_file("existing", PLATFORMS)
+    data["cost"]["anomalyMonitor"] = monitor
+
+    existing = synthesise("existing", data)
+
+    assert [
+        (each["MonitorType"], each.get("MonitorDimension"))
+        for each in existing.properties("Cost", "AWS::CE::AnomalyMonitor")
+    ] == made
+    (watched,) = existing.only("Cost", "AWS::CE::AnomalySubscription")["MonitorArnList"]
+    assert watched == monitor or not monitor.startswith("arn:")
+
+
+def test_nothing_waits_for_cost_alerts(platform: Platform) -> None:
+    """A stack that AWS refuses stops the deploy, and Flux would never come."""
+    stacks = {
+        name: artifact.get("dependencies", [])
+        for name, artifact in platform("existing").manifest["artifacts"].items()
+        if artifact["type"] == "aws:cloudformation:stack"
+    }
+
+    assert [name for name, needed in stacks.items() if "Cost" in needed] == []
+    assert "Delivery" in stacks["Cost"]
+
+
+def test_lustre_waits_for_the_rules_of_its_group(platform: Platform) -> None:
+    """FSx asks the group when it creates the file system, and refuses one without its ports."""
+    resources = platform("lustre").templates["ModelCache"]["Resources"]
+    rules = {name for name, each in resources.items() if each["Type"].startswith("AWS::EC2::SecurityGroup")}
+    (file_system,) = (each for each in resources.values() if each["Type"] == "AWS::FSx::FileSystem")
+
+    assert len(rules) > 3
+    assert rules <= set(file_system["DependsOn"])
+
+
 def test_money_is_watched_by_tag_and_reservation(platform: Platform) -> None:
     existing = platform("existing")
     budget = existing.only("Cost", "AWS::Budgets::Budget")

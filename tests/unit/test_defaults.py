@@ -127,7 +127,13 @@ ENVIRONMENT: dict[str, Any] = {
         "weightsBucket": False,
         "readBuckets": (),
     },
-    "cost": {"monthlyUsd": None, "alertAtPercent": (50, 80, 100), "anomalyUsd": None, "emails": ()},
+    "cost": {
+        "monthlyUsd": None,
+        "alertAtPercent": (50, 80, 100),
+        "anomalyUsd": None,
+        "anomalyMonitor": None,
+        "emails": (),
+    },
     "officeHours": None,
     "monitoring": {
         "enabled": True,

@@ -10,7 +10,8 @@ import pytest
 
 from modelyard.localcloud import server
 from modelyard.localcloud.plugin.bucket_deployment import prefix_of, selected, with_markers_replaced
-from modelyard.localcloud.plugin.resource_type import RefusedRequest, ResourceAddress, camel, given
+from modelyard.localcloud.plugin.recorded import AnomalyMonitor, AnomalySubscription
+from modelyard.localcloud.plugin.resource_type import Aws, RefusedRequest, ResourceAddress, camel, given
 
 FOLDER = Path(server.__file__).parent
 
@@ -70,6 +71,40 @@ def test_a_refusal_reads_like_cloudformations() -> None:
     assert str(refusal) == (
         'Resource handler returned message: "No cluster found for name: x." (HandlerErrorCode: NotFound)'
     )
+
+
+class TestAnomalyMonitors:
+    """What AWS refuses in a member's account is refused."""
+
+    PLACE = ResourceAddress("stack", "Monitor")
+
+    def test_one_of_a_tag_is_the_payers(self) -> None:
+        monitor = {"MonitorType": "CUSTOM", "MonitorName": "m", "MonitorSpecification": "{}"}
+
+        with pytest.raises(RefusedRequest, match="linked account"):
+            AnomalyMonitor().create(aws("111111111111"), self.PLACE, monitor)
+
+    def test_an_account_has_one_of_services(self) -> None:
+        monitors = AnomalyMonitor()
+        services = {"MonitorType": "DIMENSIONAL", "MonitorDimension": "SERVICE", "MonitorName": "m"}
+        first = monitors.create(aws("111111111111"), self.PLACE, services)
+        monitors.create(aws("222222222222"), self.PLACE, services)
+
+        with pytest.raises(RefusedRequest, match="AlreadyExists"):
+            monitors.create(aws("111111111111"), ResourceAddress("other", "Monitor"), services)
+
+        monitors.delete(aws("111111111111"), first.physical_id, services)
+        assert monitors.create(aws("111111111111"), self.PLACE, services)
+
+    def test_a_subscription_needs_one_that_exists(self) -> None:
+        asked = {"MonitorArnList": ["arn:aws:ce::111111111111:anomalymonitor/x"], "Subscribers": []}
+
+        with pytest.raises(RefusedRequest, match="Unknown monitor"):
+            AnomalySubscription(AnomalyMonitor()).create(aws("111111111111"), self.PLACE, asked)
+
+
+def aws(account: str) -> Aws:
+    return Aws("http://127.0.0.1:1", scope=lambda: (account, "us-east-2"))
 
 
 def test_the_servers_side_needs_only_what_ministack_brings() -> None:

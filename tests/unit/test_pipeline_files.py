@@ -42,6 +42,9 @@ def problems(folder: Path, text: str) -> list[tuple[str, int, int]]:
         (FILE.replace("[dev]", "[staging, {environment: dev, approval: ok}]"), [("SPEC003", 5, 48)]),
         (FILE.replace("stages: [dev]\n", ""), [("SPEC002", 1, 1)]),
         (FILE + "stage: []", [("SPEC001", 6, 1)]),
+        (FILE + "github: {ownerId: 1, repositoryId: 2}", []),
+        (FILE + "github: {ownerId: 1}", [("SPEC002", 6, 9)]),
+        (FILE + "github: {ownerId: org, repositoryId: 2}", [("SPEC003", 6, 19)]),
         (FILE + "branch: hf_" + "a" * 30, [("SEC001", 6, 9)]),
     ],
 )

@@ -8,7 +8,8 @@ from typing import Any
 from modelyard.aws.argo_cd import ManagedArgoCd
 from modelyard.aws.audit_log import AuditLog
 from modelyard.aws.check_reports import CheckReports
-from modelyard.aws.cluster import InferenceCluster, TeamAccess
+from modelyard.aws.cluster import InferenceCluster
+from modelyard.aws.cluster_access import TeamAccess
 from modelyard.aws.cost_alarms import CostAlarms
 from modelyard.aws.delivery import Delivery
 from modelyard.aws.encryption_key import EncryptionKey

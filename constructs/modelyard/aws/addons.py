@@ -81,6 +81,7 @@ class ClusterAddons:
             description=f"{name}: {policy.rpartition('/')[2]}",
             managed_policies=[iam.ManagedPolicy.from_aws_managed_policy_name(policy)],
         )
+        role.trust(cluster_name=self.cluster_name, namespace="kube-system", service_accounts=service_accounts)
         return self._addon(
             construct_id,
             name,

@@ -38,7 +38,7 @@ class AuditLog(logs.LogGroup):
         *,
         retention_days: int = 90,
         name: str | None = None,
-        removal_policy: RemovalPolicy = RemovalPolicy.RETAIN,
+        removal_policy: RemovalPolicy = RemovalPolicy.RETAIN_ON_UPDATE_OR_DELETE,
     ) -> None:
         if retention_days not in _RETENTION:
             allowed = ", ".join(str(days) for days in _RETENTION)

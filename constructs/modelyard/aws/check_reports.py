@@ -33,7 +33,7 @@ class CheckReports(Construct):
         cluster_name: str,
         namespace: str = "models",
         service_account: str = CHECKS_ACCOUNT,
-        removal_policy: RemovalPolicy = RemovalPolicy.RETAIN,
+        removal_policy: RemovalPolicy = RemovalPolicy.RETAIN_ON_UPDATE_OR_DELETE,
     ) -> None:
         super().__init__(scope, construct_id)
         self.bucket = PrivateBucket(

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from types import MappingProxyType
 from typing import Final, Literal, cast
 
@@ -15,6 +14,7 @@ from constructs import Construct
 
 from modelyard.aws.addons import ClusterAddons
 from modelyard.aws.audit_log import AuditLog
+from modelyard.aws.cluster_access import TeamAccess, access_by_principal, admit
 from modelyard.aws.encryption_key import EncryptionKey
 from modelyard.aws.karpenter_permissions import TAGGED_AT_LAUNCH
 from modelyard.aws.system_nodes import SystemNodeGroup
@@ -36,24 +36,13 @@ _AUTO_MODE_CLUSTER_POLICIES: Final = (
 )
 
 
-@dataclass(frozen=True, kw_only=True)
-class TeamAccess:
-    """IAM principals that may edit some namespaces and read others."""
-
-    principals: Sequence[str]
-    """ARNs of IAM roles or users."""
-    edits: Sequence[str]
-    """Namespaces."""
-    reads: Sequence[str] = ()
-    """Namespaces to read, except their secrets."""
-
-
 class InferenceCluster(Construct):
     """An EKS cluster ready for Karpenter, or in Auto Mode.
 
     Access only by EKS access entries. The creator of the cluster gets no admin access: that grant is
     invisible, and here it would go to CloudFormation's role. Without `admins` nobody is locked out for good:
-    an IAM administrator of the account can always create an access entry.
+    an IAM administrator of the account can always create an access entry. A principal in several lists gets
+    one entry with the sum of its permissions.
 
     Args:
         name: Name of the cluster; a literal, because names of roles and logs are derived from it.
@@ -103,7 +92,7 @@ class InferenceCluster(Construct):
         zonal_shift: bool = False,
         log_retention_days: int = 90,
         deletion_protection: bool = True,
-        removal_policy: RemovalPolicy = RemovalPolicy.RETAIN,
+        removal_policy: RemovalPolicy = RemovalPolicy.RETAIN_ON_UPDATE_OR_DELETE,
     ) -> None:
         super().__init__(scope, construct_id)
         subnets = vpc.private_subnets if subnets is None else subnets
@@ -170,11 +159,7 @@ class InferenceCluster(Construct):
             resource.zonal_shift_config = eks.CfnCluster.ZonalShiftConfigProperty(enabled=True)
         resource.node.add_dependency(self.audit_log)
 
-        self._grant("Admins", admins, "AmazonEKSClusterAdminPolicy")
-        # AmazonEKSAdminViewPolicy would allow reading secrets.
-        self._grant("Viewers", viewers, "AmazonEKSViewPolicy")
-        for team, access in (teams or {}).items():
-            self._admit(team, access)
+        admit(self, cast(eks.ICluster, self.cluster), access_by_principal(admins, viewers, teams or {}))
 
         stated = addon_versions or {}
         addons = ClusterAddons(
@@ -263,43 +248,6 @@ class InferenceCluster(Construct):
 
     def _ec2(self, kind: str) -> str:
         return Stack.of(self).format_arn(service="ec2", resource=kind, resource_name="*")
-
-    def _grant(self, construct_id: str, principals: Sequence[str], policy: str) -> None:
-        entries = Construct(self, construct_id)
-        for principal in principals:
-            self._entry(
-                entries,
-                principal,
-                [
-                    eks.AccessPolicy.from_access_policy_name(
-                        policy, access_scope_type=eks.AccessScopeType.CLUSTER
-                    )
-                ],
-            )
-
-    def _admit(self, team: str, access: TeamAccess) -> None:
-        entries = Construct(self, f"Team-{team}")
-        policies = [
-            eks.AccessPolicy.from_access_policy_name(
-                policy, access_scope_type=eks.AccessScopeType.NAMESPACE, namespaces=list(namespaces)
-            )
-            for policy, namespaces in (
-                ("AmazonEKSEditPolicy", access.edits),
-                ("AmazonEKSViewPolicy", access.reads),
-            )
-            if namespaces
-        ]
-        for principal in access.principals:
-            self._entry(entries, principal, policies)
-
-    def _entry(self, scope: Construct, principal: str, policies: Sequence[eks.IAccessPolicy]) -> None:
-        eks.AccessEntry(
-            scope,
-            principal,
-            cluster=cast(eks.ICluster, self.cluster),
-            principal=principal,
-            access_policies=list(policies),
-        )
 
 
 def _managed(names: Sequence[str]) -> list[iam.IManagedPolicy]:

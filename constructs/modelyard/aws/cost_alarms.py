@@ -23,8 +23,8 @@ _SENDERS = ("budgets.amazonaws.com", "costalerts.amazonaws.com", "cloudwatch.ama
 class CostAlarms(Construct):
     """An encrypted SNS topic for budgets, anomaly detection and alarms, with e-mail subscriptions.
 
-    Budgets and anomaly detection filter by the tag `tag`. Activate it once as a cost allocation tag in the
-    payer's billing console; costs are tagged from that day on.
+    The budget filters by the tag `tag`. Activate it once as a cost allocation tag in the payer's billing
+    console; costs are tagged from that day on.
 
     Args:
         name: Name of budget and monitor, unique in the account.
@@ -33,6 +33,9 @@ class CostAlarms(Construct):
         monthly_usd: Budget in US dollars per month; default: no budget.
         alert_at_percent: Percentages of the budget that trigger an alert.
         anomaly_usd: US dollars above the expected cost that trigger an alert; default: no anomaly detection.
+        anomaly_monitor: The monitor of anomalies: an ARN, `services` to create one of all the account's
+            services (an account can have one, and many have it), or `tag` to create one that filters by
+            `tag` (in a payer account only).
         reservations: Capacity reservation (cr-…) to the pool that pays for it.
         unused_hours: Hours after which idle instances of a reservation trigger an alert.
         removal_policy: What happens to the key when its stack is deleted.
@@ -49,9 +52,10 @@ class CostAlarms(Construct):
         monthly_usd: int | None = None,
         alert_at_percent: Sequence[int] = (50, 80, 100),
         anomaly_usd: int | None = None,
+        anomaly_monitor: str = "services",
         reservations: Mapping[str, str] | None = None,
         unused_hours: int = 3,
-        removal_policy: RemovalPolicy = RemovalPolicy.RETAIN,
+        removal_policy: RemovalPolicy = RemovalPolicy.RETAIN_ON_UPDATE_OR_DELETE,
     ) -> None:
         super().__init__(scope, construct_id)
         self._name = name
@@ -68,7 +72,7 @@ class CostAlarms(Construct):
         if monthly_usd:
             self._budget(monthly_usd, alert_at_percent)
         if anomaly_usd:
-            self._anomalies(anomaly_usd)
+            self._anomalies(anomaly_usd, anomaly_monitor)
         for reservation, pool in sorted((reservations or {}).items()):
             self._unused(reservation, pool, unused_hours)
 
@@ -122,21 +126,13 @@ class CostAlarms(Construct):
         # Budgets checks at creation whether it may publish.
         budget.node.add_dependency(self.topic)
 
-    def _anomalies(self, least_usd: int) -> None:
-        key, value = self._tag
-        monitor = ce.CfnAnomalyMonitor(
-            self,
-            "AnomalyMonitor",
-            monitor_name=self._name,
-            monitor_type="CUSTOM",
-            monitor_specification=json.dumps({"Tags": {"Key": key, "Values": [value]}}),
-        )
+    def _anomalies(self, least_usd: int, monitor: str) -> None:
         subscription = ce.CfnAnomalySubscription(
             self,
             "AnomalySubscription",
             subscription_name=self._name,
             frequency="IMMEDIATE",  # the only frequency for SNS
-            monitor_arn_list=[monitor.attr_monitor_arn],
+            monitor_arn_list=[monitor if monitor.startswith("arn:") else self._monitor(monitor)],
             subscribers=[
                 ce.CfnAnomalySubscription.SubscriberProperty(type="SNS", address=self.topic.topic_arn)
             ],
@@ -151,6 +147,29 @@ class CostAlarms(Construct):
             ),
         )
         subscription.node.add_dependency(self.topic)
+
+    def _monitor(self, kind: str) -> str:
+        key, value = self._tag
+        # Monitors of tags are refused outside of the payer account (Cost Management guide, getting started
+        # with anomaly detection), and so is a second one of services anywhere.
+        monitor = (
+            ce.CfnAnomalyMonitor(
+                self,
+                "AnomalyMonitor",
+                monitor_name=self._name,
+                monitor_type="CUSTOM",
+                monitor_specification=json.dumps({"Tags": {"Key": key, "Values": [value]}}),
+            )
+            if kind == "tag"
+            else ce.CfnAnomalyMonitor(
+                self,
+                "ServicesMonitor",
+                monitor_name=self._name,
+                monitor_type="DIMENSIONAL",
+                monitor_dimension="SERVICE",
+            )
+        )
+        return monitor.attr_monitor_arn
 
     def _unused(self, reservation: str, pool: str, hours: int) -> None:
         alarm = cloudwatch.Alarm(

@@ -35,7 +35,7 @@ class Delivery(Construct):
         *,
         tree: Path,
         log_retention_days: int = 90,
-        removal_policy: RemovalPolicy = RemovalPolicy.RETAIN,
+        removal_policy: RemovalPolicy = RemovalPolicy.RETAIN_ON_UPDATE_OR_DELETE,
     ) -> None:
         super().__init__(scope, construct_id)
         self.bucket = PrivateBucket(

@@ -26,7 +26,7 @@ class EncryptionKey(kms.Key):
         *,
         description: str,
         refuse_grants: bool = False,
-        removal_policy: RemovalPolicy = RemovalPolicy.RETAIN,
+        removal_policy: RemovalPolicy = RemovalPolicy.RETAIN_ON_UPDATE_OR_DELETE,
     ) -> None:
         super().__init__(
             scope,

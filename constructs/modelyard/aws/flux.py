@@ -72,7 +72,7 @@ class Flux(Construct):
         checks: bool = False,
         check_substitutions: Mapping[str, str] | None = None,
         log_retention_days: int = 90,
-        removal_policy: RemovalPolicy = RemovalPolicy.RETAIN,
+        removal_policy: RemovalPolicy = RemovalPolicy.RETAIN_ON_UPDATE_OR_DELETE,
     ) -> None:
         super().__init__(scope, construct_id)
         self.source_role = PodIdentityRole(self, "SourceRole", description="Flux: read the rendered tree")
@@ -103,7 +103,7 @@ class Flux(Construct):
         )
         # A condition for a policy of the provider's own role, which is not used here.
         self.node.try_remove_child("HasEcrPublic")
-        _keep_logs(installer, days=log_retention_days, removal_policy=removal_policy)
+        kept_logs = _keep_logs(installer, days=log_retention_days, removal_policy=removal_policy)
         assert installer.role is not None
         access = eks.AccessEntry(
             self,
@@ -143,7 +143,8 @@ class Flux(Construct):
         )
         """The Helm release; objects that must exist before Flux starts are its dependencies."""
         # Pods get an identity only if the association exists when they start.
-        self.release.node.add_dependency(association, access)
+        # The first call of a function creates its log group, which CloudFormation then cannot create.
+        self.release.node.add_dependency(association, access, *kept_logs)
 
 
 def _installer_role(scope: Construct, *, cluster_arn: str) -> iam.Role:
@@ -165,12 +166,15 @@ def _installer_role(scope: Construct, *, cluster_arn: str) -> iam.Role:
     )
 
 
-def _keep_logs(installer: eks.KubectlProvider, *, days: int, removal_policy: RemovalPolicy) -> None:
+def _keep_logs(
+    installer: eks.KubectlProvider, *, days: int, removal_policy: RemovalPolicy
+) -> list[logs.CfnLogGroup]:
     # The provider accepts no log groups; its own have two years of retention and outlive the stack.
-    for child in installer.node.find_all():
-        if isinstance(child, logs.CfnLogGroup):
-            child.retention_in_days = days
-            child.apply_removal_policy(removal_policy)
+    groups = [child for child in installer.node.find_all() if isinstance(child, logs.CfnLogGroup)]
+    for group in groups:
+        group.retention_in_days = days
+        group.apply_removal_policy(removal_policy)
+    return groups
 
 
 def flux_values(

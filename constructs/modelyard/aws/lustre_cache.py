@@ -39,7 +39,7 @@ class LustreCache(Construct):
         subnet: ec2.ISubnet | None = None,
         size_gib: int = 1200,
         mb_per_second_per_tib: Literal[125, 250, 500, 1000] = 250,
-        removal_policy: RemovalPolicy = RemovalPolicy.RETAIN,
+        removal_policy: RemovalPolicy = RemovalPolicy.RETAIN_ON_UPDATE_OR_DELETE,
     ) -> None:
         super().__init__(scope, construct_id)
         self.security_group = ec2.SecurityGroup(
@@ -71,3 +71,5 @@ class LustreCache(Construct):
             removal_policy=removal_policy,
         )
         """The file system; a PersistentVolume needs its `dns_name` and `mount_name`."""
+        # FSx refuses a file system whose group does not yet allow its ports (aws-parallelcluster 1198, 6181).
+        self.file_system.node.add_dependency(self.security_group)

@@ -38,7 +38,7 @@ class ManagedMetrics(Construct):
         service_account: str = METRICS_ACCOUNT,
         dashboards: bool = False,
         log_retention_days: int = 90,
-        removal_policy: RemovalPolicy = RemovalPolicy.RETAIN,
+        removal_policy: RemovalPolicy = RemovalPolicy.RETAIN_ON_UPDATE_OR_DELETE,
     ) -> None:
         super().__init__(scope, construct_id)
         name = name or cluster_name

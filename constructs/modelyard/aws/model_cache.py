@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Final
 
-from aws_cdk import RemovalPolicy
+from aws_cdk import RemovalPolicy, Stack
 from aws_cdk import aws_ec2 as ec2
 from aws_cdk import aws_efs as efs
 from aws_cdk import aws_iam as iam
@@ -21,8 +21,9 @@ CACHE_USER: Final = 2000
 class EfsCache(Construct):
     """An encrypted EFS file system with a mount target in each zone and one access point for all models.
 
-    The network decides who may mount it: NFS is open only to the cluster's security group. Root is squashed,
-    since no client is granted ClientRootAccess.
+    The network decides who may mount it: NFS is open only to the cluster's security group. Only through an
+    access point, which enforces uid and folder: a pod that mounts by itself gets neither the root of the file
+    system nor a uid of its choice. Root is squashed, since no client is granted ClientRootAccess.
 
     Args:
         vpc: VPC of the cluster.
@@ -43,7 +44,7 @@ class EfsCache(Construct):
         subnets: Sequence[ec2.ISubnet] | None = None,
         path: str = "/models",
         backups: bool = False,
-        removal_policy: RemovalPolicy = RemovalPolicy.RETAIN,
+        removal_policy: RemovalPolicy = RemovalPolicy.RETAIN_ON_UPDATE_OR_DELETE,
     ) -> None:
         super().__init__(scope, construct_id)
         self.key = EncryptionKey(self, "Key", description="Model cache", removal_policy=removal_policy)
@@ -69,7 +70,7 @@ class EfsCache(Construct):
             enable_automatic_backups=backups,
             # The policy below is complete; otherwise the construct would add its own.
             allow_anonymous_access=True,
-            file_system_policy=_policy(),
+            file_system_policy=_policy(Stack.of(self)),
             removal_policy=removal_policy,
         )
         """The file system."""
@@ -82,7 +83,11 @@ class EfsCache(Construct):
         """The access point that servers mount: every file belongs to uid and gid 2000."""
 
 
-def _policy() -> iam.PolicyDocument:
+def _policy(stack: Stack) -> iam.PolicyDocument:
+    # Not the one access point by its id: that would refer to the file system, which has this policy.
+    any_access_point = stack.format_arn(
+        service="elasticfilesystem", resource="access-point", resource_name="*"
+    )
     return iam.PolicyDocument(
         statements=[
             iam.PolicyStatement(
@@ -90,7 +95,10 @@ def _policy() -> iam.PolicyDocument:
                 principals=[iam.AnyPrincipal()],
                 actions=["elasticfilesystem:ClientMount", "elasticfilesystem:ClientWrite"],
                 resources=["*"],
-                conditions={"Bool": {"elasticfilesystem:AccessedViaMountTarget": "true"}},
+                conditions={
+                    "Bool": {"elasticfilesystem:AccessedViaMountTarget": "true"},
+                    "StringLike": {"elasticfilesystem:AccessPointArn": any_access_point},
+                },
             ),
             iam.PolicyStatement(
                 sid="OnlyWithTls",

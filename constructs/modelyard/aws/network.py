@@ -8,6 +8,7 @@ from typing import Final
 
 from aws_cdk import Acknowledgment, RemovalPolicy, Stack, Tags, Validations
 from aws_cdk import aws_ec2 as ec2
+from aws_cdk import aws_iam as iam
 from constructs import Construct
 
 from modelyard.aws.audit_log import AuditLog
@@ -62,7 +63,7 @@ class InferenceNetwork(Construct):
         nat_gateways: int = 1,
         interface_endpoints: bool = True,
         log_retention_days: int = 90,
-        removal_policy: RemovalPolicy = RemovalPolicy.RETAIN,
+        removal_policy: RemovalPolicy = RemovalPolicy.RETAIN_ON_UPDATE_OR_DELETE,
     ) -> None:
         super().__init__(scope, construct_id)
         Validations.of(self).acknowledge(
@@ -106,7 +107,9 @@ class InferenceNetwork(Construct):
             self._add_pod_subnets(pod_cidr, cluster_name)
         add_flow_log(self, vpc=self.vpc, log_retention_days=log_retention_days, removal_policy=removal_policy)
         # Free, and used for image layers and model weights: through a NAT they would cost per gigabyte.
-        self.vpc.add_gateway_endpoint("S3", service=ec2.GatewayVpcEndpointAwsService.S3)
+        endpoint = self.vpc.add_gateway_endpoint("S3", service=ec2.GatewayVpcEndpointAwsService.S3)
+        for statement in _s3_statements(Stack.of(self)):
+            endpoint.add_to_policy(statement)
         if interface_endpoints:
             add_interface_endpoints(
                 self,
@@ -169,7 +172,7 @@ class ExistingNetwork(Construct):
         interface_endpoints: bool = True,
         flow_logs: bool = True,
         log_retention_days: int = 90,
-        removal_policy: RemovalPolicy = RemovalPolicy.RETAIN,
+        removal_policy: RemovalPolicy = RemovalPolicy.RETAIN_ON_UPDATE_OR_DELETE,
     ) -> None:
         super().__init__(scope, construct_id)
         if flow_logs:
@@ -183,10 +186,36 @@ class ExistingNetwork(Construct):
                 service_name=f"com.amazonaws.{Stack.of(self).region}.s3",
                 vpc_endpoint_type="Gateway",
                 route_table_ids=list(route_tables),
+                policy_document=iam.PolicyDocument(statements=_s3_statements(Stack.of(self))),
             )
         if interface_endpoints:
             inside = vpc.private_subnets if subnets is None else subnets
             add_interface_endpoints(self, vpc=vpc, subnets=inside, cidrs=[cidr])
+
+
+def _s3_statements(stack: Stack) -> list[iam.PolicyStatement]:
+    """Reads from every bucket, such as those behind ECR; writes to the account's own, so that credentials of
+    another account carry nothing out of the VPC. Functions in a VPC answer CloudFormation through a bucket of
+    AWS."""
+    answers = f"arn:{stack.partition}:s3:::cloudformation-custom-resource-response-*/*"
+    return [
+        iam.PolicyStatement(
+            sid="Read", principals=[iam.AnyPrincipal()], actions=["s3:Get*", "s3:List*"], resources=["*"]
+        ),
+        iam.PolicyStatement(
+            sid="WriteToThisAccount",
+            principals=[iam.AnyPrincipal()],
+            actions=["s3:*"],
+            resources=["*"],
+            conditions={"StringEquals": {"aws:ResourceAccount": stack.account}},
+        ),
+        iam.PolicyStatement(
+            sid="AnswerCloudFormation",
+            principals=[iam.AnyPrincipal()],
+            actions=["s3:PutObject"],
+            resources=[answers],
+        ),
+    ]
 
 
 def add_flow_log(

@@ -28,7 +28,7 @@ class PrivateBucket(s3.Bucket):
         key: kms.IKey | None = None,
         old_versions_days: int | None = None,
         expire_days: int | None = None,
-        removal_policy: RemovalPolicy = RemovalPolicy.RETAIN,
+        removal_policy: RemovalPolicy = RemovalPolicy.RETAIN_ON_UPDATE_OR_DELETE,
     ) -> None:
         super().__init__(
             scope,

@@ -44,7 +44,7 @@ class S3FilesCache(Construct):
         cluster_name: str,
         subnets: Sequence[ec2.ISubnet] | None = None,
         path: str = "/models",
-        removal_policy: RemovalPolicy = RemovalPolicy.RETAIN,
+        removal_policy: RemovalPolicy = RemovalPolicy.RETAIN_ON_UPDATE_OR_DELETE,
     ) -> None:
         super().__init__(scope, construct_id)
         role = self._service_role(bucket)

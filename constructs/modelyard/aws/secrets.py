@@ -39,7 +39,7 @@ class ModelSecrets(Construct):
         names: Iterable[str],
         namespace: str = EXTERNAL_SECRETS,
         service_account: str = EXTERNAL_SECRETS,
-        removal_policy: RemovalPolicy = RemovalPolicy.RETAIN,
+        removal_policy: RemovalPolicy = RemovalPolicy.RETAIN_ON_UPDATE_OR_DELETE,
     ) -> None:
         super().__init__(scope, construct_id)
         self.key = EncryptionKey(

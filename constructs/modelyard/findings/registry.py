@@ -451,6 +451,14 @@ _CHECKS = (
         "Leave the setting out, or acknowledge the finding with the reason and who can reach the pod.",
     ),
     _error(
+        "SEC006",
+        "A principal both administers the cluster and may only read it",
+        "`cluster.admins` may do everything, `cluster.viewers` may read everything but secrets. EKS has one access entry for "
+        "each principal, so one of the two would be ignored without a word: the wider one, or the one that was meant. A "
+        "principal of one or several teams may also be an admin or a viewer; those permissions add up.",
+        "Remove the principal from `cluster.admins` or from `cluster.viewers`.",
+    ),
+    _error(
         "K8S001",
         "A rendered object breaks a rule",
         "A patch broke a guarantee: a selector that must match, a security setting or a required field; or it set an amount "

@@ -9,10 +9,10 @@ from typing import Any
 from modelyard.live.api.aws import Ask, Operation
 from modelyard.names import ENVIRONMENT_TAG, MODEL_CACHE, stack_name
 
-_DESCRIBE = Operation("cloudformation", "DescribeStacks")
+DESCRIBE_STACKS = Operation("cloudformation", "DescribeStacks")
 _TEMPLATE = Operation("cloudformation", "GetTemplate")
 
-ORDER = ("delivery", "cost", "metrics", "secrets", MODEL_CACHE, "karpenter", "cluster", "network")
+ORDER = ("cost", "delivery", "metrics", "secrets", MODEL_CACHE, "karpenter", "cluster", "network")
 """Concerns, consumers before their producers."""
 
 
@@ -42,7 +42,7 @@ def environment_stacks(ask: Ask, environment: str) -> tuple[DeployedStack, ...]:
         DeployedStack(
             stack["StackName"], stack["StackStatus"], bool(stack.get("EnableTerminationProtection"))
         )
-        for stack in ask(_DESCRIBE)["Stacks"]
+        for stack in ask(DESCRIBE_STACKS)["Stacks"]
         if _tags(stack).get(ENVIRONMENT_TAG) == environment
     )
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Annotated, Self
+from typing import Annotated, Literal, Self
 
 from pydantic import Field, model_validator
 
@@ -11,6 +11,7 @@ from modelyard.spec.document import Document
 from modelyard.spec.operation import begins_and_ends
 from modelyard.spec.timezone import TimeZone
 
+MonitorArn = Annotated[str, Field(pattern=r"^arn:aws[a-z-]*:ce::[0-9]{12}:anomalymonitor/[0-9a-f-]{36}$")]
 Email = Annotated[str, Field(pattern=r"^[^@\s]+@[^@\s]+\.[^@\s]+$")]
 
 
@@ -26,7 +27,11 @@ class CostLimits(Document):
     )
     """Percentages of the budget that trigger an alert; also when the forecast exceeds the last one."""
     anomaly_usd: Annotated[int, Field(ge=1)] | None = None
-    """Alert on AWS cost anomalies above this amount."""
+    """Alert on AWS cost anomalies above this amount; needs `anomalyMonitor`."""
+    anomaly_monitor: Literal["services", "tag"] | MonitorArn | None = None
+    """What detects them: the ARN of a monitor that the account has (many have AWS' own,
+    `Default-Services-Monitor`), `services` to create that one, of all the account's services, or `tag` to
+    create one of this environment's costs, which AWS allows in the payer account only."""
     emails: tuple[Email, ...] = ()
     """Recipients of budget, anomaly and unused reservation alerts; each address has to confirm once."""
 
@@ -34,6 +39,11 @@ class CostLimits(Document):
     def _somebody_listens(self) -> Self:
         if (self.monthly_usd or self.anomaly_usd) and not self.emails:
             raise ValueError("monthlyUsd and anomalyUsd need emails: a warning that nobody gets is none")
+        if (self.anomaly_usd is None) != (self.anomaly_monitor is None):
+            raise ValueError(
+                "anomalyUsd and anomalyMonitor go together: set anomalyMonitor to services, to tag in a payer account, or "
+                "to the ARN of a monitor that the account has"
+            )
         return self
 
 

@@ -27,6 +27,15 @@ def _name_alone(value: object) -> object:
 StageOrName = Annotated[Stage, BeforeValidator(_name_alone, json_schema_input_type=EnvironmentName | Stage)]
 
 
+class RepositoryIds(Document):
+    """What GitHub never gives to another owner or repository, unlike a name."""
+
+    owner_id: Annotated[int, Field(ge=1)]
+    """Number of the organisation or user."""
+    repository_id: Annotated[int, Field(ge=1)]
+    """Number of the repository."""
+
+
 class Pipeline(Document):
     """The path of a change from a branch to production."""
 
@@ -49,8 +58,20 @@ class Pipeline(Document):
     """Environments, in order."""
     github_oidc_provider: Literal["create", "existing"] = "create"
     """Whether the accounts already have GitHub's OIDC provider: an account has one provider per URL."""
+    github: RepositoryIds | None = None
+    """Numbers of owner and repository, as `gh api repos/OWNER/NAME` prints them: the workflow's role then
+    trusts tokens with these numbers alone. Needed for repositories that were created, renamed or transferred
+    after 2026-07-15, and for those that have opted in to immutable subject claims."""
     log_retention_days: Literal[7, 14, 30, 60, 90, 180, 365] = 365
     """Retention of the build logs."""
+
+    @property
+    def github_subject(self) -> str:
+        """Start of the `sub` claim in the tokens of the repository's workflows."""
+        if self.github is None:
+            return f"repo:{self.repository}"
+        owner, name = self.repository.split("/")
+        return f"repo:{owner}@{self.github.owner_id}/{name}@{self.github.repository_id}"
 
     @field_validator("stages")
     @classmethod

@@ -6,9 +6,13 @@ from collections.abc import Iterator
 from dataclasses import replace
 from typing import Any
 
+from modelyard.live.account.anomaly_monitors import ANOMALIES
 from modelyard.live.account.diagnosis import AccountCheck, Case, Diagnosis, Health, ok, problem, unknown
+from modelyard.live.account.failed_stacks import STACKS
 from modelyard.live.account.kubernetes import ADDONS, CLUSTER, KUBERNETES, VERSIONS
 from modelyard.live.account.offerings import OFFERINGS, SPOT
+from modelyard.live.account.prerequisites import ADDRESSES, NAMES, SERVICE_ROLES
+from modelyard.live.account.principals import PRINCIPALS
 from modelyard.live.account.quotas import QUOTAS
 from modelyard.live.account.reservations import RESERVATIONS
 from modelyard.live.account.secrets import SECRETS
@@ -55,6 +59,12 @@ CHECKS = (
     SUBNETS,
     BOOTSTRAP,
     CACHE,
+    PRINCIPALS,
+    ANOMALIES,
+    STACKS,
+    SERVICE_ROLES,
+    ADDRESSES,
+    NAMES,
 )
 """In this order. Without valid credentials, the other checks would query another account, or none."""
 

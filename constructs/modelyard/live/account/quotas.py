@@ -9,8 +9,8 @@ from modelyard.live.api.answers import Refusal, Unanswered
 from modelyard.live.api.aws import Ask, Operation
 from modelyard.planning.quota import QuotaNeed
 
-_QUOTA = Operation("service-quotas", "GetServiceQuota")
-_DEFAULT = Operation("service-quotas", "GetAWSDefaultServiceQuota")
+APPLIED_QUOTA = Operation("service-quotas", "GetServiceQuota")
+DEFAULT_QUOTA = Operation("service-quotas", "GetAWSDefaultServiceQuota")
 _REQUESTS = Operation("service-quotas", "ListRequestedServiceQuotaChangeHistoryByQuota")
 
 
@@ -21,7 +21,7 @@ def _judge(ask: Ask, case: Case) -> Iterator[Diagnosis]:
 
 
 def _quota(ask: Ask, case: Case, code: str, need: QuotaNeed | None) -> Diagnosis:
-    name, has = _applied(ask, code)
+    name, has = applied_quota(ask, code)
     needed = need.needed_vcpu if need else 0
     stated = case.environment.quotas.get(code)
     facts = f"{name}: the account has {has} vCPU, the plan needs {needed}"
@@ -51,14 +51,14 @@ def _quota(ask: Ask, case: Case, code: str, need: QuotaNeed | None) -> Diagnosis
     return ok(code, facts)
 
 
-def _applied(ask: Ask, code: str) -> tuple[str, int]:
+def applied_quota(ask: Ask, code: str) -> tuple[str, int]:
     """Name and value. In some regions an unchanged quota has no account-specific value."""
     try:
-        quota = ask(_QUOTA, ServiceCode="ec2", QuotaCode=code)["Quota"]
+        quota = ask(APPLIED_QUOTA, ServiceCode="ec2", QuotaCode=code)["Quota"]
     except Refusal as refused:
         if refused.code != "NoSuchResourceException":
             raise
-        quota = ask(_DEFAULT, ServiceCode="ec2", QuotaCode=code)["Quota"]
+        quota = ask(DEFAULT_QUOTA, ServiceCode="ec2", QuotaCode=code)["Quota"]
     return quota["QuotaName"], int(quota["Value"])
 
 
@@ -75,4 +75,4 @@ def _pending(ask: Ask, code: str) -> str:
     )
 
 
-QUOTAS = AccountCheck("quotas", (_QUOTA, _DEFAULT, _REQUESTS), _judge)
+QUOTAS = AccountCheck("quotas", (APPLIED_QUOTA, DEFAULT_QUOTA, _REQUESTS), _judge)

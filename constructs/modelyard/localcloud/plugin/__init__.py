@@ -16,8 +16,10 @@ table, in ours, or it fails the stack. Ours:
 Extended, because MiniStack stores less than the template says:
 
     AWS::EC2::VPC         the attributes CidrBlock and CidrBlockAssociations
-    AWS::EKS::Cluster     a real cluster security group, the VPC's id, encryption, service CIDR; subnet checks
+    AWS::EKS::Cluster     a real cluster security group, the VPC's id, encryption, service CIDR, deletion
+                          protection; subnet checks
     AWS::EKS::Nodegroup   capacity type; subnet and role checks
+    AWS::SecretsManager::Secret, Logs::LogGroup, S3::Bucket, IAM::Role    a name that is taken is refused
 
 All of them use MiniStack's public API with botocore, like any client: botocore checks the parameters against
 AWS's models, the service checks the references, and boto3 lists the result. Only `internals` and `journaling`
@@ -39,6 +41,7 @@ from modelyard.localcloud.plugin import (
     internals,
     recorded,
     s3_files,
+    taken_names,
 )
 from modelyard.localcloud.plugin.resource_type import Aws
 
@@ -57,6 +60,7 @@ def install(*, endpoint_url: str, journal_file: Path) -> None:
             *budgets.TYPES,
             *s3_files.TYPES,
             *recorded.TYPES,
+            *taken_names.TYPES,
         ],
         aws,
         Journal(journal_file),

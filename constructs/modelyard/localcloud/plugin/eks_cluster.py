@@ -41,6 +41,7 @@ class EksCluster(CompletedType):
         network = record["resourcesVpcConfig"]
         network["vpcId"] = _subnets(aws, network["subnetIds"])[0]["VpcId"]
         network["clusterSecurityGroupId"] = self._security_group(aws, physical_id, network["vpcId"])
+        record["deletionProtection"] = properties.get("DeletionProtection") in (True, "true")
         record["encryptionConfig"] = camel(properties.get("EncryptionConfig") or [])
         service_cidr = (properties.get("KubernetesNetworkConfig") or {}).get("ServiceIpv4Cidr")
         if service_cidr:
@@ -51,6 +52,14 @@ class EksCluster(CompletedType):
             "EncryptionConfigKeyArn": keys[0] if keys else "",
             "KubernetesNetworkConfig.ServiceIpv4Cidr": record["kubernetesNetworkConfig"]["serviceIpv4Cidr"],
         }
+
+    def check_deletion(self, aws: Aws, physical_id: str) -> None:
+        # A rollback meets this too (EKS user guide, deletion protection).
+        if aws.client("eks").describe_cluster(name=physical_id)["cluster"].get("deletionProtection"):
+            raise RefusedRequest(
+                f"Cluster {physical_id} cannot be deleted while deletion protection is enabled",
+                "InvalidRequest",
+            )
 
     def deleted(self, aws: Aws, physical_id: str, properties: Properties) -> None:
         for group in self._security_groups(aws, physical_id):

@@ -2,16 +2,18 @@
 
 They are no public API and may change in any release, so the exact version is checked first. Used:
 the handler table and the replacing-properties table of `cloudformation.provisioners`, the three functions
-through which `cloudformation.stacks` acts on a resource (in `journaling`), its choice of types that may
-block, the caller of custom resources, the account and region of the running request, the records of EKS,
-and the function that answers CloudFormation requests.
+through which `cloudformation.stacks` acts on a resource (in `journaling`), its rollback, its choice of types
+that may block, the caller of custom resources, the account and region of the running request, the records of
+EKS, and the functions that answer CloudFormation and EKS requests.
 """
 
 from __future__ import annotations
 
 import asyncio
 import importlib.metadata
+import json
 import logging
+import re
 import time
 import urllib.parse
 from collections.abc import Callable, Iterable, Iterator, Mapping
@@ -91,6 +93,8 @@ def attach(types: Iterable[ResourceType], aws: Aws, journal: Journal) -> None:
     _let_block(stacks, ours)
     _limit_custom_resources()
     _answer_when_settled()
+    _let_protection_be_turned_off()
+    _keep_what_no_rollback_deleted(stacks)
     journaling.keep(stacks, ours, journal, details)
     _log.info("modelyard plugin: %s", ", ".join(sorted(ours)))
 
@@ -107,6 +111,7 @@ def _handlers(
         with _as_aws_says():
             if isinstance(kind, CompletedType):
                 kind.check(aws, properties)
+                kind.check_creation(aws, properties)
                 physical_id, attributes = inner["create"](logical_id, properties, stack)
                 more = kind.complete(aws, physical_id, properties)
                 return physical_id, {**attributes, **more}
@@ -126,12 +131,14 @@ def _handlers(
     def delete(physical_id: str, properties: Properties) -> None:
         with _as_aws_says(gone_is_deleted=True):
             if isinstance(kind, CompletedType):
+                kind.check_deletion(aws, physical_id)
                 inner["delete"](physical_id, properties)
                 kind.deleted(aws, physical_id, properties)
             else:
                 kind.delete(aws, physical_id, properties)
 
-    return {"create": create, "update": update, "update_with_logical_id": True, "delete": delete}
+    ours = {"create": create, "update": update, "update_with_logical_id": True, "delete": delete}
+    return {**(inner or {}), **ours}  # MiniStack's may also import what exists
 
 
 @contextmanager
@@ -167,6 +174,41 @@ def _limit_custom_resources() -> None:
         return original(request_type, logical_id, with_limit, *rest, **named)
 
     module.invoke_custom_resource = limited
+
+
+def _keep_what_no_rollback_deleted(stacks: Any) -> None:
+    """A resource that a rollback cannot delete stays in its stack, and is deleted with it; MiniStack forgets
+    it."""
+    original = stacks._roll_back_operation
+
+    async def keeping(name: str, stack_id: str, stack: dict[str, Any], *rest: Any, **named: Any) -> None:
+        await original(name, stack_id, stack, *rest, **named)
+        if stack.get("StackStatus") == "ROLLBACK_FAILED":
+            stack.setdefault("_resources", {}).update(stack.get("_rollback_failed", {}))
+
+    stacks._roll_back_operation = keeping
+
+
+def _let_protection_be_turned_off() -> None:
+    """UpdateClusterConfig, which MiniStack's EKS lacks, for the one setting that blocks a deletion."""
+    eks: Any = import_module("ministack.services.eks")
+    original = eks.handle_request
+
+    async def with_update_config(
+        method: str, path: str, headers: dict[str, str], body: bytes, query: dict[str, list[str]]
+    ) -> Any:
+        match = re.fullmatch(r"/clusters/([A-Za-z0-9_-]+)/update-config", path)
+        asked = json.loads(body or b"{}") if match and method == "POST" else {}
+        if match is None or "deletionProtection" not in asked:
+            return await original(method, path, headers, body, query)
+        cluster = eks._clusters.get(match[1])
+        if cluster is None:
+            return eks._error(404, "ResourceNotFoundException", f"No cluster found for name: {match[1]}.")
+        cluster["deletionProtection"] = bool(asked["deletionProtection"])
+        update = {"update": {"type": "DeletionProtectionUpdate", "status": "Successful"}}
+        return 200, {"Content-Type": "application/json"}, json.dumps(update).encode()
+
+    eks.handle_request = with_update_config
 
 
 def _answer_when_settled() -> None:

@@ -12,6 +12,7 @@ from modelyard.localcloud.plugin.resource_type import (
     Aws,
     Made,
     Properties,
+    RefusedRequest,
     ResourceAddress,
     ResourceType,
     given,
@@ -96,9 +97,35 @@ class _CostExplorer(_Recorded):
 
 
 class AnomalyMonitor(_CostExplorer):
+    """The embedded account is a member of an organisation, as an environment's account should be: monitors
+    of tags are the payer's alone (Cost Management guide, getting started with anomaly detection). A second
+    monitor of a dimension is refused in every account, in CloudFormation's words
+    (cloudformation-coverage-roadmap 2515)."""
+
     name = "AWS::CE::AnomalyMonitor"
-    kept = ("MonitorName", "MonitorSpecification")
+    kept = ("MonitorName", "MonitorType", "MonitorDimension", "MonitorSpecification")
     part = "anomalymonitor"
+    replaced_by = ("MonitorType", "MonitorDimension", "MonitorSpecification")
+
+    def __init__(self) -> None:
+        self.existing: dict[str, tuple[str, str]] = {}
+        """ARN to its account and dimension."""
+
+    def create(self, aws: Aws, place: ResourceAddress, properties: Properties) -> Made:
+        if properties["MonitorType"] == "CUSTOM":
+            raise RefusedRequest(
+                "a linked account can create monitors of AWS services only (Status Code: 400)",
+                "InvalidRequest",
+            )
+        dimension = (aws.account, str(properties.get("MonitorDimension")))
+        if dimension in self.existing.values():
+            raise RefusedRequest("null", "AlreadyExists")
+        made = super().create(aws, place, properties)
+        self.existing[made.physical_id] = dimension
+        return made
+
+    def delete(self, aws: Aws, physical_id: str, properties: Properties) -> None:
+        self.existing.pop(physical_id, None)
 
     def attributes(self, aws: Aws, physical_id: str, properties: Properties) -> Mapping[str, Any]:
         return {"MonitorArn": physical_id}
@@ -109,7 +136,13 @@ class AnomalySubscription(_CostExplorer):
     kept = ("SubscriptionName", "Frequency", "ThresholdExpression")
     part = "anomalysubscription"
 
+    def __init__(self, monitors: AnomalyMonitor) -> None:
+        self._monitors = monitors
+
     def check(self, aws: Aws, properties: Properties) -> None:
+        for monitor in properties["MonitorArnList"]:
+            if monitor not in self._monitors.existing:
+                raise RefusedRequest(f"Unknown monitor: {monitor} (Status Code: 400)", "NotFound")
         for subscriber in properties["Subscribers"]:
             if subscriber["Type"] == "SNS":
                 aws.client("sns").get_topic_attributes(TopicArn=subscriber["Address"])
@@ -172,11 +205,13 @@ class VpcCidrBlock(_Recorded):
         return {"Id": physical_id}
 
 
+_MONITORS = AnomalyMonitor()
+
 TYPES: tuple[ResourceType, ...] = (
     MetricsWorkspace(),
     GrafanaWorkspace(),
-    AnomalyMonitor(),
-    AnomalySubscription(),
+    _MONITORS,
+    AnomalySubscription(_MONITORS),
     LustreFileSystem(),
     Capability(),
     VpcCidrBlock(),

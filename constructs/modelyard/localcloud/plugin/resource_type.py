@@ -112,9 +112,15 @@ class CompletedType(ResourceType):
     def check(self, aws: Aws, properties: Properties) -> None:
         """Raise `Refused` if AWS would reject it."""
 
+    def check_creation(self, aws: Aws, properties: Properties) -> None:
+        """Raise `Refused` if AWS would not create it, although it might update it so."""
+
     def complete(self, aws: Aws, physical_id: str, properties: Properties) -> Properties:
         """Additional attributes for `Fn::GetAtt`."""
         return {}
+
+    def check_deletion(self, aws: Aws, physical_id: str) -> None:
+        """Raise `Refused` if AWS would not delete it."""
 
     def deleted(self, aws: Aws, physical_id: str, properties: Properties) -> None:
         """Remove what `complete` added."""

@@ -26,6 +26,7 @@ PLAN_CHECKS: tuple[Check, ...] = (
     environment_checks.model_cache,
     environment_checks.gateways,
     environment_checks.teams_accelerators,
+    environment_checks.contradicting_access,
     environment_checks.overrides,
     environment_checks.gateway_names,
     pool_checks.unknown_accelerators,

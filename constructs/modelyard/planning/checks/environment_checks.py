@@ -76,6 +76,20 @@ def teams_accelerators(proposal: Proposal) -> Iterator[Finding]:
                     )
 
 
+def contradicting_access(proposal: Proposal) -> Iterator[Finding]:
+    """Principals that are to administer the cluster and only to read it."""
+    cluster = proposal.environment.cluster
+    for index, viewer in enumerate(cluster.viewers):
+        if viewer in cluster.admins:
+            yield Finding(
+                "SEC006",
+                f"{viewer} is under cluster.admins and under cluster.viewers: one may read no secrets, the other everything",
+                "remove it from one of them",
+                subject=proposal.subject,
+                field=("cluster", "viewers", index),
+            )
+
+
 def overrides(proposal: Proposal) -> Iterator[Finding]:
     """Overrides that name an undefined model or pool."""
     environment, models = proposal.environment, proposal.catalogue.models
