@@ -504,6 +504,7 @@ NOT_OF_USERS: Final[Mapping[str, str]] = {
     "cli.schema": "looks for its own comment, and parses nothing",
     "spec.timezone": "a table in a package",
     "cli.main": "opens the system's empty file in the place of standard output",
+    "localcloud.plugin.internals": "requests to the embedded AWS, which botocore has written",
     "writing.file": "opens what it writes",
     "writing.aside": "reads a hash that it has written itself, and compares it",
     "writing.lock": "opens a folder",

@@ -5,7 +5,7 @@ from __future__ import annotations
 from modelyard.localcloud.plugin.resource_type import Aws, CompletedType, Properties, RefusedRequest
 
 
-class _Named(CompletedType):
+class _NamedByTemplate(CompletedType):
     key: str
     """The property that names it; without that, CloudFormation makes a name up."""
 
@@ -20,7 +20,7 @@ class _Named(CompletedType):
         raise NotImplementedError
 
 
-class NamedSecret(_Named):
+class NamedSecret(_NamedByTemplate):
     name = "AWS::SecretsManager::Secret"
     key = "Name"
 
@@ -33,7 +33,7 @@ class NamedSecret(_Named):
         return True
 
 
-class NamedLogGroup(_Named):
+class NamedLogGroup(_NamedByTemplate):
     name = "AWS::Logs::LogGroup"
     key = "LogGroupName"
 
@@ -44,7 +44,7 @@ class NamedLogGroup(_Named):
         return any(group["logGroupName"] == name for group in found)
 
 
-class NamedBucket(_Named):
+class NamedBucket(_NamedByTemplate):
     name = "AWS::S3::Bucket"
     key = "BucketName"
 
@@ -52,7 +52,7 @@ class NamedBucket(_Named):
         return any(bucket["Name"] == name for bucket in aws.client("s3").list_buckets()["Buckets"])
 
 
-class NamedRole(_Named):
+class NamedRole(_NamedByTemplate):
     name = "AWS::IAM::Role"
     key = "RoleName"
 
