@@ -20,13 +20,18 @@ NEEDED = (
     "modelyard/localcloud/server.py",
 )
 
+MANUAL = ".data/data/share/man/man1/modelyard.1"
+"""The only file beside the library: installers put it below the environment's share/man."""
+
 
 def main(folder: str) -> int:
     (wheel,) = Path(folder).glob("*.whl")
     names = zipfile.ZipFile(wheel).namelist()
-    tops = {name.split("/")[0] for name in names}
+    tops = {name.split("/")[0] for name in names if not name.endswith(("/", MANUAL))}
     strange = {top for top in tops if top != "modelyard" and not top.endswith(".dist-info")}
     missing = [name for name in NEEDED if name not in names]
+    if not any(name.endswith(MANUAL) for name in names):
+        missing.append(MANUAL)
     for problem in (
         *(f"must not hold {top}" for top in sorted(strange)),
         *(f"lacks {name}" for name in missing),

@@ -138,6 +138,16 @@ def account_of_prod() -> Iterator[dict[str, str]]:
             "SpotPrice": "0.9",
             "Timestamp": now,
         }
+
+        def role(asked: Any) -> Any:
+            """People's roles are there; those of the environment come with its deploy."""
+            name = asked["RoleName"]
+            if name.startswith("modelyard-"):
+                raise ClientError({"Error": {"Code": "NoSuchEntity", "Message": name}}, "GetRole")
+            arn = f"arn:aws:iam::{account}:role/{name}"
+            found = {"Path": "/", "RoleName": name, "RoleId": "AROA0123456789ABCDEF", "Arn": arn}
+            return {"Role": {**found, "CreateDate": now}}
+
         fake.answers |= {
             "sts:GetCallerIdentity": {
                 "Account": account,
@@ -147,15 +157,7 @@ def account_of_prod() -> Iterator[dict[str, str]]:
             "ec2:DescribeCapacityReservations": reservation,
             "ec2:DescribeSpotPriceHistory": {"SpotPriceHistory": [spot]},
             "pricing:GetProducts": product,
-            "iam:GetRole": lambda asked: {
-                "Role": {
-                    "Path": "/",
-                    "RoleName": asked["RoleName"],
-                    "RoleId": "AROA0123456789ABCDEF",
-                    "Arn": f"arn:aws:iam::{account}:role/{asked['RoleName']}",
-                    "CreateDate": now,
-                }
-            },
+            "iam:GetRole": role,
             "ce:GetAnomalyMonitors": {"AnomalyMonitors": []},
         }
         secrets = fake.session(region_name=region).client("secretsmanager")

@@ -124,7 +124,12 @@ def _handlers(
         with _as_aws_says():
             if isinstance(kind, CompletedType):
                 kind.check(aws, new)
-                physical_id, attributes = inner["update"](physical_id, old, new, stack, logical_id)
+                if "update" not in inner:  # as MiniStack: creating it again under its name changes it
+                    physical_id, attributes = inner["create"](logical_id, new, stack)
+                elif inner.get("update_with_logical_id"):
+                    physical_id, attributes = inner["update"](physical_id, old, new, stack, logical_id)
+                else:
+                    physical_id, attributes = inner["update"](physical_id, old, new, stack)
                 return physical_id, {**attributes, **kind.complete(aws, physical_id, new)}
             return noted(place, kind.update(aws, place, physical_id, old, new))
 
