@@ -7,7 +7,8 @@ import subprocess
 import sys
 from dataclasses import replace
 
-from modelyard.cli.call_examples import KEY, curl, python
+from modelyard.cli.call_examples import curl, python
+from modelyard.cli.endpoints import API_KEY
 from modelyard.objects.traffic.addresses import addresses
 from modelyard.planning import ModelPlan
 from modelyard.spec import Environment
@@ -17,7 +18,7 @@ def answers(plan: ModelPlan, environment: Environment, url: str, key: str | None
     """What curl and the Python client print, asked at `url` in place of the port-forward."""
     [forward] = [each for each in addresses(plan, environment) if each.way == "forward"]
     here = replace(forward, url=url)
-    variables = {**os.environ, **({KEY: key} if key else {})}
+    variables = {**os.environ, **({API_KEY: key} if key else {})}
     shell = curl(here, plan.model.task).replace("curl ", "curl --silent --show-error ", 1)
     printed = [
         subprocess.run(command, env=variables, capture_output=True, text=True, check=False)

@@ -5,11 +5,9 @@ from __future__ import annotations
 import json
 from typing import Any
 
+from modelyard.cli.endpoints import API_KEY
 from modelyard.objects.traffic.addresses import Address
 from modelyard.spec.weights import Task
-
-KEY = "MODELYARD_API_KEY"
-"""Environment variable from which the examples take the key."""
 
 _TEXTS = ["Why is the sky blue?", "Blue light is scattered most."]
 _PATHS: dict[Task, str] = {"generate": "/chat/completions", "embed": "/embeddings", "rerank": "/rerank"}
@@ -25,9 +23,9 @@ def _body(task: Task, model: str) -> dict[str, Any]:
 
 
 def key_command(secret: str, region: str) -> str:
-    """Shell command that puts the key named `secret` in Secrets Manager into the variable `KEY`."""
+    """Shell command that puts the key named `secret` in Secrets Manager into the variable `API_KEY`."""
     return (
-        f'export {KEY}="$(aws secretsmanager get-secret-value --region {region} --secret-id {secret} '
+        f'export {API_KEY}="$(aws secretsmanager get-secret-value --region {region} --secret-id {secret} '
         '--query SecretString --output text)"'
     )
 
@@ -35,7 +33,7 @@ def key_command(secret: str, region: str) -> str:
 def curl(address: Address, task: Task) -> str:
     lines = [f"curl --fail-with-body {address.url}{_PATHS[task]}"]
     if address.secret:
-        lines.append(f'-H "Authorization: Bearer ${KEY}"')
+        lines.append(f'-H "Authorization: Bearer ${API_KEY}"')
     lines.append("-H 'Content-Type: application/json'")
     text = json.dumps(_body(task, address.model)).replace("'", "'\\''")
     lines.append(f"-d '{text}'")
@@ -43,7 +41,7 @@ def curl(address: Address, task: Task) -> str:
 
 
 def python(address: Address, task: Task) -> str:
-    key = f'os.environ["{KEY}"]' if address.secret else '"none"'
+    key = f'os.environ["{API_KEY}"]' if address.secret else '"none"'
     lines = [
         *(("import os",) if address.secret else ()),
         "from openai import OpenAI",

@@ -19,7 +19,7 @@ from modelyard.cli.workspace import (
     OutputOption,
     readable_environment,
 )
-from modelyard.objects.traffic.addresses import Address, Way, addresses
+from modelyard.objects.traffic.addresses import Address, addresses
 from modelyard.planning import ModelPlan
 from modelyard.project import ENVIRONMENTS, MODELS
 from modelyard.spec import Environment
@@ -89,13 +89,14 @@ def endpoint(
 
 
 def _chosen(known: tuple[Address, ...], way: str | None) -> Address:
-    by_way = {address.way: address for address in known}  # the last LiteLLM address is the outer one
+    by_way: dict[str, Address] = {
+        each.way: each for each in known
+    }  # the last LiteLLM address is the outer one
     if way is None:
         return by_way.get("gateway") or by_way["forward"]
-    ways: dict[str, Way] = {each: each for each in by_way}
-    if way not in ways:
+    if way not in by_way:
         raise typer.BadParameter(f"--from {way} is no way to this model; it has {', '.join(by_way)}")
-    return by_way[ways[way]]
+    return by_way[way]
 
 
 def _absences(plan: ModelPlan, environment: Environment) -> list[str]:

@@ -35,6 +35,7 @@ from modelyard.cli.workspace import (
 from modelyard.findings import Finding, Severity
 from modelyard.hardware import Prices, instance_types
 from modelyard.memory.loaded_model import known_architecture
+from modelyard.planning.anywhere import USUAL_REGION
 from modelyard.planning.sizing import Size, Sizing, size_model
 from modelyard.project import ENVIRONMENTS, MODELS
 from modelyard.reading import closest
@@ -44,7 +45,6 @@ from modelyard.spec.checkpoint_files import read_record, record_path
 from modelyard.spec.engine import LEAST_MAX_MODEL_LEN
 
 _REPOSITORY = re.compile(r"(?:hf://)?[A-Za-z0-9_.-]+/[A-Za-z0-9_.-]+")
-_REGION = "us-east-2"  # the only US region with every accelerator
 
 _HELP = """List the accelerators that can hold a model, cheapest first, with the memory of one GPU drawn.
 
@@ -99,7 +99,8 @@ def size(
         ),
     ] = None,
     region: Annotated[
-        str | None, typer.Option(metavar="REGION", help=f"Region of prices; default: --env's, or {_REGION}.")
+        str | None,
+        typer.Option(metavar="REGION", help=f"Region of prices; default: --env's, or {USUAL_REGION}."),
     ] = None,
     every: Annotated[
         bool, typer.Option("--all", help="Show every count, not the fewest of each kind.")
@@ -109,7 +110,7 @@ def size(
     hub: HubOption = False,
     output: OutputOption = Output.table,
 ) -> int:
-    where = region or (readable_environment(environments, env).region if env else _REGION)
+    where = region or (readable_environment(environments, env).region if env else USUAL_REGION)
     if not any(where in instance.offered_regions for instance in instance_types().values()):
         raise typer.BadParameter(f"no prices are known of region '{where}'")
     prices = prices_of(environments, where)

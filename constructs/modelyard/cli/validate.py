@@ -130,7 +130,7 @@ def _judged(
     if crds is None:
         unchecked = ("custom resources; --crds DIR names their definitions",)
     hook = project_hook()
-    changed = hook is not None or any(each.model.patches for each in planned.models)
+    changed = hook is not None or planned.patched
     # Without patches and an organisation's charts all objects are Modelyard's own, which the tests check
     # against every rule.
     if crds is None and not changed:

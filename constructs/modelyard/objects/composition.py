@@ -18,7 +18,7 @@ from modelyard.objects.delivery.addons import addons
 from modelyard.objects.delivery.applications import applications
 from modelyard.objects.manifest import Manifest, file_name
 from modelyard.objects.monitoring.monitors import model_rules, platform_monitoring
-from modelyard.objects.patches import apply_patches, has_patches, schema_findings
+from modelyard.objects.patches import apply_patches, schema_findings
 from modelyard.objects.platform.shared import platform
 from modelyard.objects.serving.model import model_server
 from modelyard.objects.serving.weights import fetch_jobs
@@ -112,7 +112,7 @@ def checked_objects(plan: Plan, hook: Hook | None = None) -> Folders:
         RenderError: an object, most likely a patched one, breaks a rule.
     """
     folders = default_objects(plan)
-    if hook is None and not has_patches(plan):
+    if hook is None and not plan.patched:
         findings = check_objects(_items(folders))
     else:
         ours = {_text(item) for item in _items(folders)}
@@ -127,7 +127,7 @@ def _foreign_findings(plan: Plan, folders: Folders, ours: Container[str]) -> lis
     """Broken rules of objects of which others made those whose texts are not `ours`."""
     items = _items(folders)
     foreign = [item for item in items if _text(item) not in ours]
-    findings = schema_findings(plan, foreign) if api_schemas.installed() else []
+    findings = [*schema_findings(plan, foreign)] if api_schemas.installed() else []
     try:
         return [*findings, *check_objects(items)]
     except (AttributeError, LookupError, TypeError, ValueError) as problem:

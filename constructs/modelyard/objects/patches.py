@@ -41,11 +41,7 @@ def apply_patches(objects: Iterable[dict[str, Any]], patches: Iterable[Patch]) -
     return items
 
 
-def has_patches(plan: Plan) -> bool:
-    return any(planned.model.patches for planned in plan.models)
-
-
-def schema_findings(plan: Plan, items: Iterable[Mapping[str, Any]]) -> list[Finding]:
+def schema_findings(plan: Plan, items: Iterable[Mapping[str, Any]]) -> Iterator[Finding]:
     """What the API server of the environment's Kubernetes version would refuse in `items` by its schema.
 
     A problem that comes from a patch has the patch's field.
@@ -54,17 +50,11 @@ def schema_findings(plan: Plan, items: Iterable[Mapping[str, Any]]) -> list[Find
         ModuleNotFoundError: the schemas are not installed.
     """
     patches = {planned.model.name: planned.model.patches for planned in plan.models}
-    return [*_schema_findings(patches, items, plan.environment.cluster.version)]
-
-
-def _schema_findings(
-    patches: Mapping[str, Sequence[Patch]], items: Iterable[Mapping[str, Any]], version: str
-) -> Iterator[Finding]:
     for item in items:
         if is_custom(item):
             continue
         model = str((at(item, "metadata.labels") or {}).get(INSTANCE, ""))
-        for found in complaints(item, version):
+        for found in complaints(item, plan.environment.cluster.version):
             yield Finding(
                 "K8S002",
                 f"{item['kind']} {at(item, 'metadata.name')}: {found.message}",

@@ -119,6 +119,11 @@ class Plan:
         return all(finding.level is not Severity.ERROR for finding in self.findings)
 
     @property
+    def patched(self) -> bool:
+        """Whether any model changes its objects by patches."""
+        return any(planned.model.patches for planned in self.models)
+
+    @property
     def pools(self) -> tuple[PoolCost, ...]:
         """Cost of the pools with nodes shared between models; less than the sum over models that leave nodes
         half empty."""
