@@ -10,7 +10,7 @@ APPS ?=
 # Number of tests in parallel.
 WORKERS ?= 2
 # How long `make smoke` waits for the models: the sum of Flux' timeouts for all folders, including the check Jobs.
-SMOKE_WAIT ?= 175m
+SMOKE_WAIT ?= 205m
 # Duration of `make fuzz`, and which readers of tests/fuzz/readers.py it runs; default: all.
 SECONDS ?= 600
 READERS ?=

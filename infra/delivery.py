@@ -68,8 +68,7 @@ class DeliveryStack(EnvironmentStack):
             if MetricsStack.needed(settings)
             else None,
             monitoring=settings.monitoring.enabled,
-            checks=settings.checks.enabled,
-            check_substitutions={REPORTS_VARIABLE: reports.bucket.bucket_name} if reports else None,
+            delivery_substitutions={REPORTS_VARIABLE: reports.bucket.bucket_name} if reports else None,
             log_retention_days=settings.cluster.log_retention_days,
             removal_policy=self.removal_policy,
         )

@@ -10,7 +10,7 @@ CHECKS: Final = ("make test", "make check", "make controls")
 SYNTH: Final = "make synth-pipeline"
 """Synthesises the pipeline with all its stages to `cdk.out`, with the checkers as plugins."""
 
-SMOKE_WAIT_MINUTES: Final = 175
+SMOKE_WAIT_MINUTES: Final = 205
 """SMOKE_WAIT of the Makefile: how long a smoke step waits for the models; the sum of Flux' timeouts for all
 folders."""
 

@@ -34,6 +34,9 @@ METRICS_VARIABLE: Final = "modelyard_prometheus_endpoint"
 MODEL_LABEL: Final = "modelyard.dev/model"
 """Label of every object of a model; its value is the model's name."""
 
+AUTOSCALED_LABEL: Final = "modelyard.dev/autoscaled"
+"""Label of a workload whose replicas belong to an autoscaler."""
+
 TEAM_LABEL: Final = "modelyard.dev/team"
 """Label of every object of a team's model; its value is the team's name."""
 
@@ -63,6 +66,16 @@ DO_NOT_DISRUPT: Final = "karpenter.sh/do-not-disrupt"
 
 KUSTOMIZATION: Final = "kustomization.yaml"
 """The file that lists the others of its folder."""
+
+MODELS_FOLDER: Final = "models"
+"""Folder of the tree with a folder per model."""
+
+WEIGHTS_FOLDER: Final = "models/_weights"
+"""Folder of the tree with a folder per Job that fetches weights. It is beside the models, of which none has
+such a name."""
+
+WEIGHTS_FETCH: Final = "weights-fetch"
+"""Service account of the Jobs that fetch weights from the Hub."""
 
 CHECKS_FOLDER: Final = "checks"
 """Folder of the tree with a folder per model: the jobs that test its endpoint."""

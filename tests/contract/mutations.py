@@ -137,6 +137,29 @@ MUTATIONS = (
     Mutation(
         "selector of the Deployment", "Deployment", MODEL, ("spec", "selector", "matchLabels", INSTANCE), "x"
     ),
+    Mutation(
+        "GPUs do not wait for a download",
+        "Kustomization",
+        f"model-{MODEL}",
+        ("spec", "dependsOn"),
+        [{"name": "platform", "readyExpr": "has(dep.status.lastAppliedRevision)"}],
+    ),
+    Mutation("a download is waited for", "Kustomization", "qwen3-32b-fp8-fetch-*", ("spec", "wait"), False),
+    Mutation(
+        "no rollback waits for the platform",
+        "Kustomization",
+        f"model-{MODEL}",
+        ("spec", "dependsOn", "platform", "readyExpr"),
+    ),
+    Mutation("a dependency that is delivered", "Kustomization", f"model-{MODEL}"),
+    Mutation(
+        "replicas kept when they become a range",
+        "Deployment",
+        SCALED,
+        ("metadata", "labels", "modelyard.dev/autoscaled"),
+    ),
+    Mutation("policy that keeps replicas", "MutatingAdmissionPolicy", "modelyard-keep-replicas"),
+    Mutation("policy that is bound", "MutatingAdmissionPolicyBinding", "modelyard-keep-replicas"),
     Mutation("one owner of replicas", "Deployment", SCALED, ("spec", "replicas"), 3),
     Mutation("second replica", "Deployment", MODEL, ("spec", "replicas"), 1),
     Mutation("selector of the Service", "Service", MODEL, ("spec", "selector", INSTANCE)),

@@ -10,7 +10,8 @@ import boto3  # type: ignore[import-untyped]
 import pytest
 from moto import mock_aws
 
-from modelyard.objects.composition import WEIGHTS, checked_objects
+from modelyard.names import WEIGHTS_FOLDER
+from modelyard.objects.composition import checked_objects
 from modelyard.objects.serving import fetch_from_bucket, weights
 from tests.unit.given import a_model, a_plan, an_environment, codes
 
@@ -27,7 +28,8 @@ def rendered(**model: Any) -> tuple[dict[str, Any], list[dict[str, Any]]]:
     assert codes(planned.findings) == []
     folders = checked_objects(planned)
     [server] = [item for item in folders["models/qwen"] if item["kind"] == "Deployment"]
-    return server["spec"]["template"]["spec"], [i for i in folders[WEIGHTS] if i["kind"] == "Job"]
+    jobs = [item for folder, items in folders.items() if folder.startswith(WEIGHTS_FOLDER) for item in items]
+    return server["spec"]["template"]["spec"], jobs
 
 
 def modules(pod: dict[str, Any]) -> list[str]:

@@ -8,6 +8,7 @@ import pytest
 from cdk8s import App, Chart, JsonPatch
 
 from modelyard import Environment, Model, k8s, plan
+from modelyard.names import WEIGHTS_FOLDER
 from modelyard.objects.checks.jobs import bench_job
 from modelyard.objects.composition import environment_objects
 from modelyard.objects.manifest import Manifest
@@ -141,7 +142,8 @@ def test_jobs_give_the_rendered_objects(
             namespace=environment.namespace,
             token_secret=plan.token_secret,
         )
-    assert texts(objects_of(fetch)) <= texts(rendered["models/_weights"])
+    jobs = [item for folder, items in rendered.items() if folder.startswith(WEIGHTS_FOLDER) for item in items]
+    assert texts(objects_of(fetch)) <= texts(jobs)
 
 
 def test_an_addon_gives_the_rendered_objects(chart: Chart, rendered: dict[str, list[Manifest]]) -> None:

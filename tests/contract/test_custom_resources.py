@@ -25,6 +25,7 @@ KINDS = [
     ("monitoring.coreos.com/v1", "PodMonitor"),
     ("monitoring.coreos.com/v1", "PrometheusRule"),
     ("monitoring.coreos.com/v1", "ServiceMonitor"),
+    ("kustomize.toolkit.fluxcd.io/v1", "Kustomization"),
     ("source.toolkit.fluxcd.io/v1", "HelmRepository"),
 ]
 

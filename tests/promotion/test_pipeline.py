@@ -145,7 +145,7 @@ def test_the_smoke_step_is_the_last_of_its_stage(name: str, assembly: Assembly) 
 
 @pytest.mark.parametrize("name", STAGES)
 def test_the_smoke_step_may_wait_as_long_as_flux_does(name: str, assembly: Assembly) -> None:
-    from modelyard.aws.flux import FOLDER_MINUTES
+    from modelyard.objects.delivery.kustomizations import FOLDER_MINUTES
 
     (stated,) = re.findall(r"^SMOKE_WAIT \?= (\d+)m$", (ROOT / "Makefile").read_text(), flags=re.MULTILINE)
     granted = sum(FOLDER_MINUTES.values())

@@ -107,20 +107,15 @@ def test_flux_is_the_only_helm_release_and_is_pinned(each: Synthesis) -> None:
     assert (release["Namespace"], release["CreateNamespace"], release["Wait"]) == ("flux-system", True, True)
 
 
-def test_flux_applies_addons_then_platform_and_monitoring_then_models_then_checks(each: Synthesis) -> None:
+def test_flux_applies_addons_then_platform_and_monitoring_and_what_delivers_the_models(each: Synthesis) -> None:
     objects = _objects(each)
 
     order = {name: o["spec"].get("dependsOn") for name, o in objects.items() if o["kind"] == "Kustomization"}
-    assert order == {
-        "addons": None,
-        "monitoring": [{"name": "addons"}],
-        "platform": [{"name": "addons"}],
-        "models": [{"name": "platform"}],
-        "checks": [{"name": "models"}],
-    }
+    once = [{"name": "addons", "readyExpr": "has(dep.status.lastAppliedRevision)"}]
+    assert order == {"addons": None, "monitoring": once, "platform": once, "delivery": None}
     for name in order:
         spec = objects[name]["spec"]
-        assert (spec["path"], spec["prune"], spec["wait"]) == (f"./{name}", True, True)
+        assert (spec["path"], spec["prune"], spec["wait"]) == (f"./{name}", True, name != "delivery")
         assert spec["sourceRef"] == {"kind": "Bucket", "name": "modelyard"}
 
 
@@ -146,10 +141,9 @@ def test_upgrading_flux_never_deletes_what_it_applies(each: Synthesis) -> None:
 def test_ids_that_only_the_deploy_knows_reach_the_manifests(each: Synthesis) -> None:
     objects = _objects(each)
 
-    for folder in ("platform", "models"):
-        substitute = objects[folder]["spec"]["postBuild"]["substitute"]
-        assert substitute.keys() == {"modelyard_efs_file_system_id", "modelyard_efs_access_point_id"}
-    assert objects["checks"]["spec"]["postBuild"]["substitute"] == {
+    substitute = objects["platform"]["spec"]["postBuild"]["substitute"]
+    assert substitute.keys() == {"modelyard_efs_file_system_id", "modelyard_efs_access_point_id"}
+    assert objects["delivery"]["spec"]["postBuild"]["substitute"] == {
         "modelyard_check_reports": f"<{_published(each, 'reports')}>"
     }
     assert "postBuild" not in objects["monitoring"]["spec"]  # dashboards have ${variables} of their own
@@ -158,9 +152,20 @@ def test_ids_that_only_the_deploy_knows_reach_the_manifests(each: Synthesis) -> 
 
 
 def test_an_undefined_substitution_is_an_error(each: Synthesis) -> None:
-    (gates,) = _values(each)["kustomizeController"]["container"]["additionalArgs"]
+    gates, *_ = _values(each)["kustomizeController"]["container"]["additionalArgs"]
 
     assert "StrictPostBuildSubstitutions=true" in gates
+
+
+def test_models_that_start_do_not_take_all_of_flux_workers(each: Synthesis) -> None:
+    """A Kustomization keeps its worker while it waits for its objects."""
+    [workers] = [
+        int(arg.partition("=")[2])
+        for arg in _values(each)["kustomizeController"]["container"]["additionalArgs"]
+        if arg.startswith("--concurrent=")
+    ]
+
+    assert workers >= 200
 
 
 def test_controllers_that_nothing_needs_are_not_installed(each: Synthesis) -> None:

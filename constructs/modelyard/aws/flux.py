@@ -16,13 +16,15 @@ from constructs import Construct
 
 from modelyard.aws.pod_identity import PodIdentityRole
 from modelyard.names import FLUX_NAMESPACE
+from modelyard.objects.delivery.kustomizations import (
+    DELIVERY,
+    FLUX_SOURCE,
+    FLUX_WORKERS,
+    FOLDER_MINUTES,
+    Dependency,
+    flux_kustomization,
+)
 from modelyard.releases import chart
-
-_SOURCE: Final = "modelyard"
-
-# A model of hundreds of gigabytes must be downloaded, copied and compiled before it is healthy.
-FOLDER_MINUTES: Final = {"addons": 15, "platform": 10, "models": 90, "checks": 60}
-"""How many minutes Flux waits for each folder that depends on another, in order."""
 
 # The chart ships its CRDs as templates, so a Bucket in the same release would be unknown to the API server:
 # hooks are applied after the release is ready. Helm deletes and recreates hooks by default, and deleting a
@@ -37,9 +39,10 @@ _AFTER_CRDS: Final = {
 class Flux(Construct):
     """Flux's source, kustomize and helm controllers, reading one bucket with their own identity.
 
-    The tree's folders are applied in order: `addons`, then `monitoring` and `platform`, then `models`, then
-    `checks`, each once the one before is healthy. CloudFormation manages only one Kubernetes object, the Helm
-    release; uninstalling it leaves the cluster's workloads and Flux's own objects in place.
+    The tree's folders are applied in order: `addons`, then `monitoring` and `platform`, then what folder
+    `delivery` says: a Kustomization for each model, for its weights and for its checks. CloudFormation
+    manages only one Kubernetes object, the Helm release; uninstalling it leaves the cluster's workloads and
+    Flux's own objects in place.
 
     Args:
         cluster_name: The EKS cluster.
@@ -47,11 +50,10 @@ class Flux(Construct):
         cluster_security_group: Security group of the cluster, attached to the installer's Lambda functions.
         bucket: Bucket with the rendered tree.
         subnets: Private subnets with a route to ghcr.io; default: the private subnets of `vpc`.
-        substitutions: Deploy-time values for `${NAME}` in `platform` and `models`.
+        substitutions: Deploy-time values for `${NAME}` in `platform`.
         addon_substitutions: The same for `addons`.
+        delivery_substitutions: The same for `delivery`, whose Kustomizations pass them on.
         monitoring: Whether the tree has a folder `monitoring`.
-        checks: Whether the tree has a folder `checks`.
-        check_substitutions: The same as `substitutions`, for `checks`.
         log_retention_days: Days for which the installer's logs are kept.
         removal_policy: What happens to those logs when their stack is deleted.
     """
@@ -68,9 +70,8 @@ class Flux(Construct):
         subnets: Sequence[ec2.ISubnet] | None = None,
         substitutions: Mapping[str, str] | None = None,
         addon_substitutions: Mapping[str, str] | None = None,
+        delivery_substitutions: Mapping[str, str] | None = None,
         monitoring: bool = True,
-        checks: bool = False,
-        check_substitutions: Mapping[str, str] | None = None,
         log_retention_days: int = 90,
         removal_policy: RemovalPolicy = RemovalPolicy.RETAIN_ON_UPDATE_OR_DELETE,
     ) -> None:
@@ -136,9 +137,8 @@ class Flux(Construct):
                 region=Stack.of(self).region,
                 substitutions=substitutions,
                 addon_substitutions=addon_substitutions,
+                delivery_substitutions=delivery_substitutions,
                 monitoring=monitoring,
-                checks=checks,
-                check_substitutions=check_substitutions,
             ),
         )
         """The Helm release; objects that must exist before Flux starts are its dependencies."""
@@ -183,23 +183,24 @@ def flux_values(
     region: str,
     substitutions: Mapping[str, str] | None = None,
     addon_substitutions: Mapping[str, str] | None = None,
+    delivery_substitutions: Mapping[str, str] | None = None,
     monitoring: bool = True,
-    checks: bool,
-    check_substitutions: Mapping[str, str] | None = None,
 ) -> dict[str, Any]:
-    """Values of the flux2 chart: three controllers, the bucket, and the folders of the tree in order."""
+    """Values of the flux2 chart: three controllers, the bucket, and the folders that come before the
+    models."""
+    # An add-on that breaks later must not keep a model from going back: once is enough.
+    addons = [Dependency("addons", once=True)]
     objects = [
         _bucket(bucket_name, region),
         _kustomization("addons", substitutions=addon_substitutions),
-        _kustomization("platform", after="addons", substitutions=substitutions),
-        _kustomization("models", after="platform", substitutions=substitutions),
+        _kustomization("platform", after=addons, substitutions=substitutions),
+        # Ready once its Kustomizations are applied; each of them says of itself whether its objects are
+        # healthy.
+        _kustomization(DELIVERY, wait=False, substitutions=delivery_substitutions),
     ]
     if monitoring:
         # No substitutions: dashboards contain Grafana's own ${variables}.
-        objects.append(_kustomization("monitoring", after="addons"))
-    if checks:
-        # Ready once every Job has succeeded: `flux get kustomization checks` shows a failed Job.
-        objects.append(_kustomization("checks", after="models", substitutions=check_substitutions))
+        objects.append(_kustomization("monitoring", after=addons))
     return {
         # Otherwise an uninstall would delete the CRDs, thus every Kustomization, and thus every model.
         "crds": {"annotations": {"helm.sh/resource-policy": "keep"}},
@@ -208,9 +209,13 @@ def flux_values(
                 "additionalArgs": [
                     # A fix must not wait for the timeout of the broken revision; an undefined ${NAME} is an
                     # error, not "".
-                    "--feature-gates=CancelHealthCheckOnNewRevision=true,StrictPostBuildSubstitutions=true"
+                    "--feature-gates=CancelHealthCheckOnNewRevision=true,StrictPostBuildSubstitutions=true",
+                    f"--concurrent={FLUX_WORKERS}",
+                    # After this time a model sees that its weights are there; the default is 30 s.
+                    "--requeue-dependency=10s",
                 ]
-            }
+            },
+            "resources": {"requests": {"cpu": "200m", "memory": "384Mi"}, "limits": {"memory": "1Gi"}},
         },
         "imageAutomationController": {"create": False},
         "imageReflectionController": {"create": False},
@@ -223,7 +228,7 @@ def _bucket(bucket_name: str, region: str) -> dict[str, Any]:
     return {
         "apiVersion": "source.toolkit.fluxcd.io/v1",
         "kind": "Bucket",
-        "metadata": {"name": _SOURCE, "namespace": FLUX_NAMESPACE, "annotations": dict(_AFTER_CRDS)},
+        "metadata": {"name": FLUX_SOURCE, "namespace": FLUX_NAMESPACE, "annotations": dict(_AFTER_CRDS)},
         "spec": {
             "provider": "aws",
             "bucketName": bucket_name,
@@ -235,27 +240,18 @@ def _bucket(bucket_name: str, region: str) -> dict[str, Any]:
 
 
 def _kustomization(
-    name: str, *, after: str | None = None, substitutions: Mapping[str, str] | None = None
+    name: str,
+    *,
+    after: Sequence[Dependency] = (),
+    wait: bool = True,
+    substitutions: Mapping[str, str] | None = None,
 ) -> dict[str, Any]:
-    spec: dict[str, Any] = {
-        "sourceRef": {"kind": "Bucket", "name": _SOURCE},
-        "path": f"./{name}",
-        "interval": "10m",
-        "retryInterval": "1m",
-        "timeout": f"{FOLDER_MINUTES.get(name, 10)}m",
-        "wait": True,
-        "prune": True,
-        # Deleting one of these by hand deletes its objects and waits, so that Karpenter can still drain its
-        # nodes.
-        "deletionPolicy": "WaitForTermination",
-    }
-    if after:
-        spec["dependsOn"] = [{"name": after}]
-    if substitutions:
-        spec["postBuild"] = {"substitute": dict(substitutions)}
-    return {
-        "apiVersion": "kustomize.toolkit.fluxcd.io/v1",
-        "kind": "Kustomization",
-        "metadata": {"name": name, "namespace": FLUX_NAMESPACE, "annotations": dict(_AFTER_CRDS)},
-        "spec": spec,
-    }
+    item = flux_kustomization(
+        name,
+        path=name,
+        minutes=FOLDER_MINUTES.get(name, 10),
+        after=after,
+        wait=wait,
+        substitutions=substitutions,
+    )
+    return {**item, "metadata": {**item["metadata"], "annotations": dict(_AFTER_CRDS)}}

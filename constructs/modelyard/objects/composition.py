@@ -4,27 +4,28 @@ some."""
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Container, Iterable, Iterator, Sequence
+from collections.abc import Callable, Container, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import groupby
 from typing import Any, Protocol
 
 from modelyard.failure import Failure
 from modelyard.findings import Finding
-from modelyard.names import CHECKS_FOLDER
+from modelyard.names import CHECKS_FOLDER, MODELS_FOLDER, WEIGHTS_FOLDER
 from modelyard.object_rules import api_schemas, check_objects
 from modelyard.objects.checks.jobs import bench_job, client_programs, smoke_job
 from modelyard.objects.delivery.addons import addons
 from modelyard.objects.delivery.applications import applications
+from modelyard.objects.delivery.kustomizations import DELIVERY, kustomizations
 from modelyard.objects.manifest import Manifest, file_name
 from modelyard.objects.monitoring.monitors import model_rules, platform_monitoring
 from modelyard.objects.patches import apply_patches, schema_findings
 from modelyard.objects.platform.shared import platform
 from modelyard.objects.serving.model import model_server
-from modelyard.objects.serving.weights import fetch_jobs
+from modelyard.objects.serving.weights import fetch_jobs, fetched_sources
 from modelyard.objects.traffic.gateways import model_gateways
 from modelyard.objects.traffic.litellm import litellm_proxy
-from modelyard.planning import ModelPlan, Plan
+from modelyard.planning import OURS, ModelPlan, Plan
 from modelyard.spec import Environment
 
 PLATFORM = "platform"
@@ -32,10 +33,7 @@ MONITORING = "monitoring"
 ADDONS = "addons"
 APPLICATIONS = "argocd"
 
-WEIGHTS = "models/_weights"
-"""Folder of the fetch jobs: beside the models, and no model has such a name."""
-
-LITELLM = "models/_litellm"
+LITELLM = f"{MODELS_FOLDER}/_litellm"
 """Folder of the proxy in front of all models."""
 
 PROGRAMS = f"{CHECKS_FOLDER}/_programs"
@@ -153,8 +151,45 @@ def _changed(plan: Plan, hook: Hook | None, folders: Folders) -> Folders:
     """`folders`, after the hook and the models' patches."""
     composition = Composition(plan, folders)
     if hook is not None:
+        ours = {folder: {file_name(item) for item in folders.get(folder, [])} for folder in _DELIVERING}
         hook(composition)
+        _deliver_again(composition, ours)
     return _patched(plan, composition.folders)
+
+
+def _deliver_again(composition: Composition, ours: Mapping[str, Container[str]]) -> None:
+    """Let the hook's new folders be delivered too, and none that it removed; what it changed stays
+    changed."""
+    for folder, fresh in _delivery(composition.plan, composition.folders).items():
+        now = composition.folders.get(folder, [])
+        kept = {file_name(item): item for item in now}
+        added = [item for item in now if file_name(item) not in ours[folder]]
+        composition.folders[folder] = [*(kept.get(file_name(item), item) for item in fresh), *added]
+
+
+_DELIVERING = (DELIVERY, APPLICATIONS)
+
+
+def _delivery(plan: Plan, folders: Folders) -> Folders:
+    """What tells Flux or Argo CD which folders to apply, and after which others."""
+    environment = plan.environment
+    there = [folder for folder, objects in folders.items() if objects and folder not in _DELIVERING]
+    if environment.delivery == "flux" and plan.runner == OURS:
+        jobs = fetch_jobs(plan.models, environment)
+        weights = {
+            name: list(
+                dict.fromkeys(_fetch_folder(jobs[s]) for each in members for s in fetched_sources(each))
+            )
+            for name, members in by_model(plan)
+        }
+        return {DELIVERY: [*kustomizations(plan, there, weights)]}
+    if environment.git:
+        return {APPLICATIONS: [*applications(environment, environment.git, there)]}
+    return {}
+
+
+def _fetch_folder(job: Manifest) -> str:
+    return f"{WEIGHTS_FOLDER}/{job['metadata']['name']}"
 
 
 def default_objects(plan: Plan) -> Folders:
@@ -165,19 +200,19 @@ def default_objects(plan: Plan) -> Folders:
         folders[MONITORING] = [*platform_monitoring(plan)]
     if environment.delivery != "none":
         folders[ADDONS] = [*addons(plan)]
-    if environment.git:
-        folders[APPLICATIONS] = [*applications(environment, environment.git)]
-    if jobs := [*fetch_jobs(plan.models, environment)]:
-        folders[WEIGHTS] = jobs
+    for job in fetch_jobs(plan.models, environment).values():
+        folders[_fetch_folder(job)] = [job]
     if environment.litellm:
         folders[LITELLM] = [*litellm_proxy(plan.models, environment, environment.litellm, plan.runner)]
     for name, members in by_model(plan):
-        folders[f"models/{name}"] = [item for each in members for item in model_objects(each, environment)]
+        folders[f"{MODELS_FOLDER}/{name}"] = [
+            item for each in members for item in model_objects(each, environment)
+        ]
         if jobs := [*_checks(members, environment)]:
             folders[f"{CHECKS_FOLDER}/{name}"] = jobs
     if any(folder.startswith(f"{CHECKS_FOLDER}/") for folder in folders):
         folders[PROGRAMS] = [*client_programs(environment)]
-    return folders
+    return folders | _delivery(plan, folders)
 
 
 def by_model(plan: Plan) -> Iterator[tuple[str, list[ModelPlan]]]:
@@ -246,7 +281,7 @@ def _patched(plan: Plan, folders: Folders) -> Folders:
     findings = []
     result = dict(folders)
     for name, members in by_model(plan):
-        folder = f"models/{name}"
+        folder = f"{MODELS_FOLDER}/{name}"
         if patches := members[0].model.patches:
             try:
                 result[folder] = apply_patches(result.get(folder, []), patches)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 Manifest = dict[str, Any]
@@ -16,6 +16,7 @@ def manifest(
     namespace: str | None = None,
     labels: Mapping[str, str] | None = None,
     annotations: Mapping[str, str] | None = None,
+    finalizers: Sequence[str] = (),
     **body: Any,
 ) -> Manifest:
     """An object; `body` holds the other top-level fields, such as `spec`, under Kubernetes' names.
@@ -27,6 +28,7 @@ def manifest(
         "namespace": namespace,
         "labels": dict(labels or {}),
         "annotations": dict(annotations or {}),
+        "finalizers": list(finalizers),
     }
     stated = {key: value for key, value in metadata.items() if value}
     return {"apiVersion": api_version, "kind": kind, "metadata": stated, **body}

@@ -29,6 +29,7 @@ def argo_application(
     source: Mapping[str, Any],  # Argo CD's `spec.source`
     destination: str | None = None,  # namespace; default: each object's own
     wave: int = 0,  # lower waves are healthy before higher ones start
+    cascade: bool = False,  # whether deleting it deletes what it applied
     server: str = IN_CLUSTER,  # destination server; a managed Argo CD runs outside the cluster and takes its ARN
 ) -> Manifest:
     """An automatically synced Application for this cluster."""
@@ -40,6 +41,7 @@ def argo_application(
         namespace=ARGO_NAMESPACE,
         labels=platform_labels("delivery"),
         annotations={"argocd.argoproj.io/sync-wave": str(wave)},
+        finalizers=["resources-finalizer.argocd.argoproj.io"] if cascade else [],
         spec={
             "project": "default",
             "source": dict(source),

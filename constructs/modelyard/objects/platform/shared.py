@@ -4,13 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from modelyard.names import CHECKS_ACCOUNT, WEIGHTS_READER
+from modelyard.names import CHECKS_ACCOUNT, WEIGHTS_FETCH, WEIGHTS_READER
 from modelyard.objects.labels import platform_labels
 from modelyard.objects.manifest import Manifest, manifest
 from modelyard.objects.network import GATEWAYS
 from modelyard.objects.platform.accelerator_pool import accelerator_pool, price_overlays
 from modelyard.objects.platform.enforced_policies import enforced_network_policies
 from modelyard.objects.platform.general_pool import general_pool
+from modelyard.objects.platform.kept_replicas import kept_replicas
 from modelyard.objects.platform.lustre_owner import lustre_owner
 from modelyard.objects.platform.model_cache import shared_model_cache
 from modelyard.objects.platform.namespace import model_namespace
@@ -26,6 +27,8 @@ def platform(plan: Plan) -> Iterator[Manifest]:
     yield from model_namespace(environment, plan.runner)
     if environment.cluster.auto_mode:
         yield from enforced_network_policies()
+    # Always: it has to be there before a number becomes a range.
+    yield from kept_replicas(environment.cluster.version)
     if environment.cluster.general_nodes.vcpu_limit:
         yield from general_pool(environment)
     for name, pool in environment.pools.items():
@@ -53,7 +56,11 @@ def platform(plan: Plan) -> Iterator[Manifest]:
     )
     if environment.cache.file_system == "lustre":
         yield from lustre_owner(environment.cache)
-    accounts = {WEIGHTS_READER: environment.readable_buckets, CHECKS_ACCOUNT: environment.reports_checks}
+    accounts = {
+        WEIGHTS_READER: environment.readable_buckets,
+        WEIGHTS_FETCH: any(model.model.downloaded for model in plan.models),
+        CHECKS_ACCOUNT: environment.reports_checks,
+    }
     for name in (name for name, needed in accounts.items() if needed):
         yield manifest(
             api_version="v1",

@@ -6,6 +6,7 @@ from collections.abc import Iterator
 from typing import Any
 
 from modelyard.engines import engine
+from modelyard.names import AUTOSCALED_LABEL
 from modelyard.object_rules.pods import AVAILABILITY
 from modelyard.objects.labels import answering_labels, model_annotations, model_labels, selector_labels
 from modelyard.objects.manifest import Manifest, manifest
@@ -62,11 +63,12 @@ def _endpoint(plan: ModelPlan, environment: Environment) -> Iterator[Manifest]:
     make = leader_worker_set if kind == "LeaderWorkerSet" else deployment
     together = not plan.zonal and plan.model.replicas.max > 1
     stated = {AVAILABILITY: "single"} if together else {}
+    autoscaled = {AUTOSCALED_LABEL: "true"} if plan.model.autoscaled else {}
     yield manifest(
         api_version=version,
         kind=kind,
         spec=make(plan, environment),
-        **common | {"annotations": common["annotations"] | stated},
+        **common | {"annotations": common["annotations"] | stated, "labels": common["labels"] | autoscaled},
     )
     yield manifest(
         api_version="networking.k8s.io/v1",

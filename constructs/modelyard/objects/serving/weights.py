@@ -4,11 +4,11 @@ servers."""
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable
 from dataclasses import dataclass
 from importlib.resources import files
 
-from modelyard.names import WEIGHTS_READER
+from modelyard.names import WEIGHTS_FETCH, WEIGHTS_READER
 from modelyard.objects.labels import platform_labels
 from modelyard.objects.manifest import Manifest, manifest
 from modelyard.objects.platform.model_cache import CLAIM, MOUNT_PATH
@@ -20,7 +20,6 @@ from modelyard.spec import Environment
 from modelyard.spec.weights import Weights, fetch_name
 
 MARKER = ".complete"
-FETCH = "weights-fetch"
 
 _HUB = "huggingface_hub==2.4.0"
 
@@ -162,28 +161,21 @@ def fetch_variables(source: WeightsSource) -> dict[str, str]:
     return told | ({"FILES": ",".join(source.files)} if source.files else {})
 
 
-def fetch_jobs(plans: Iterable[ModelPlan], environment: Environment) -> Iterator[Manifest]:
+def fetch_jobs(plans: Iterable[ModelPlan], environment: Environment) -> dict[WeightsSource, Manifest]:
     """The Jobs that fill the model cache: one per repository and revision, shared by all models."""
     wanted: dict[WeightsSource, str | None] = {}
     for plan in plans:
         for source in fetched_sources(plan):
             wanted[source] = None if source.in_bucket else wanted.get(source) or plan.token_secret
-    if wanted:
-        yield manifest(
-            api_version="v1",
-            kind="ServiceAccount",
-            name=FETCH,
-            namespace=environment.namespace,
-            labels=platform_labels(FETCH),
-            automountServiceAccountToken=False,
-        )
-    for source, token in wanted.items():
-        yield fetch_job(
+    return {
+        source: fetch_job(
             source=source,
             environment=environment.name,
             namespace=environment.namespace,
             token_secret=token,
         )
+        for source, token in wanted.items()
+    }
 
 
 def fetch_job(
@@ -197,7 +189,11 @@ def fetch_job(
 
     A Job is immutable, so its name carries a hash of its spec: a new revision is a new Job.
     """
-    labels = {**platform_labels(FETCH), "app.kubernetes.io/name": FETCH, "modelyard.dev/env": environment}
+    labels = {
+        **platform_labels(WEIGHTS_FETCH),
+        "app.kubernetes.io/name": WEIGHTS_FETCH,
+        "modelyard.dev/env": environment,
+    }
     told = [{"name": name, "value": value} for name, value in fetch_variables(source).items()]
     container = Container(
         name="fetch",
@@ -209,7 +205,7 @@ def fetch_job(
         mounts=[mount(CLAIM, MOUNT_PATH), mount("tmp", "/tmp")],
     )
     pod = Pod(
-        account=WEIGHTS_READER if source.in_bucket else FETCH,
+        account=WEIGHTS_READER if source.in_bucket else WEIGHTS_FETCH,
         containers=[container.manifest()],
         volumes=[claim(CLAIM), empty_dir("tmp", "2Gi")],
         fields={"restartPolicy": "Never"},
