@@ -105,7 +105,7 @@ def compile_cache(subject: RenderedModel) -> Reading:
     root = variables(subject.server).get("VLLM_CACHE_ROOT")
     volume = volume_of(subject.pod, mount_of(subject.server, str(root))) or {}
     if "persistentVolumeClaim" not in volume:
-        return failed(f"VLLM_CACHE_ROOT {root} is lost with the pod", "keep the volume `compile-cache`")
+        return failed(f"VLLM_CACHE_ROOT {root} is lost with the pod", f"keep its mount of {root}")
     return passed(f"{root} is shared")
 
 

@@ -238,8 +238,9 @@ def _mounts(plan: ModelPlan, cache: Mapping[str, str]) -> list[dict[str, Any]]:
 
 
 def compile_cache_mount(cache: Mapping[str, str]) -> Manifest:
+    """The folder of compiled kernels, beside the weights in the same volume, which may be written."""
     path = cache["VLLM_CACHE_ROOT"]
-    return mount("compile-cache", path, folder=f"compile/{path.rpartition('/')[2]}")
+    return mount(CLAIM, path, folder=f"compile/{path.rpartition('/')[2]}")
 
 
 def _volumes(plan: ModelPlan, settings: ServeSettings, *, shared: bool) -> list[dict[str, Any]]:
@@ -248,10 +249,8 @@ def _volumes(plan: ModelPlan, settings: ServeSettings, *, shared: bool) -> list[
         empty_dir("shm", plan.pod.shm.quantity, medium="Memory"),
         empty_dir("tmp", "2Gi"),
     ]
-    if cached_paths(plan):
-        volumes.append(claim(CLAIM, read_only=True))
-    if shared:
-        volumes.append(claim("compile-cache", CLAIM))
+    if shared or cached_paths(plan):
+        volumes.append(claim(CLAIM))
     if plan.model.cache_strategy == "nvme":
         volumes.append(empty_dir("local", (plan.pod.ephemeral * 1.5).quantity))
     if files := engine(plan.serving.release.engine).files(settings):

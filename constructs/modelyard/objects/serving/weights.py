@@ -14,7 +14,16 @@ from modelyard.objects.manifest import Manifest, manifest
 from modelyard.objects.platform.model_cache import CLAIM, MOUNT_PATH
 from modelyard.objects.pods.digest import digest
 from modelyard.objects.pods.images import BOTO3, PYTHON
-from modelyard.objects.pods.parts import Container, Pod, claim, empty_dir, mount, variables
+from modelyard.objects.pods.parts import (
+    UNDISTURBED,
+    Container,
+    Pod,
+    claim,
+    empty_dir,
+    mount,
+    one_off,
+    variables,
+)
 from modelyard.planning import ModelPlan
 from modelyard.spec import Environment
 from modelyard.spec.weights import Weights, fetch_name
@@ -214,28 +223,31 @@ def fetch_job(
         volumes=[claim(CLAIM), empty_dir("tmp", "2Gi")],
         fields={"restartPolicy": "Never"},
     )
-    template = {"metadata": {"labels": labels}, "spec": pod.spec()}
+    spec = one_off(
+        {
+            "backoffLimit": 10,
+            "template": {
+                "metadata": {"labels": labels, "annotations": dict(UNDISTURBED)},
+                "spec": pod.spec(),
+            },
+        },
+        # Exit codes of errors that a retry cannot fix: no licence, no such file.
+        fatal=[
+            {
+                "action": "FailJob",
+                "onExitCodes": {"containerName": "fetch", "operator": "In", "values": [3, 4]},
+            }
+        ],
+    )
     return manifest(
         api_version="batch/v1",
         kind="Job",
-        name=f"{fetch_name(source.uri)}-{digest(template)}",
+        name=f"{fetch_name(source.uri)}-{digest(spec)}",
         namespace=namespace,
         labels=labels,
         annotations={
             "modelyard.dev/model-uri": source.uri,
             "modelyard.dev/model-revision": source.revision,
         },
-        spec={
-            "backoffLimit": 10,
-            # Exit codes of errors that a retry cannot fix: no licence, no such file.
-            "podFailurePolicy": {
-                "rules": [
-                    {
-                        "action": "FailJob",
-                        "onExitCodes": {"containerName": "fetch", "operator": "In", "values": [3, 4]},
-                    }
-                ]
-            },
-            "template": template,
-        },
+        spec=spec,
     )
