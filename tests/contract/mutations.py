@@ -72,6 +72,7 @@ BEHAVIOUR = ("spec", "advanced", "horizontalPodAutoscalerConfig", "behavior")
 INSTANCE = "app.kubernetes.io/instance"
 LISTENER = ("spec", "listeners", "https")
 ROUTE = ("spec", "rules", 0)
+PROMETHEUS = ("spec", "values", "prometheus", "prometheusSpec")
 MEMBERS = ("spec", "selector", "matchLabels")
 
 
@@ -288,6 +289,31 @@ MUTATIONS = (
     Mutation(
         *("alerts about AWS' own parts", "HelmRelease", "kube-prometheus-stack"),
         ("spec", "values", "kubeScheduler"),
+    ),
+    Mutation(
+        *("data of Prometheus", "HelmRelease", "kube-prometheus-stack"),
+        (*PROMETHEUS, "storageSpec"),
+    ),
+    Mutation(
+        *("data that fit the volume", "HelmRelease", "kube-prometheus-stack"),
+        (*PROMETHEUS, "retentionSize"),
+        "120GiB",
+    ),
+    Mutation("class of Prometheus' volume", "StorageClass", "metrics"),
+    Mutation("key of a receiver", "ExternalSecret", "pagerduty"),
+    Mutation(
+        *("secret that Alertmanager mounts", "HelmRelease", "kube-prometheus-stack"),
+        ("spec", "values", "alertmanager", "alertmanagerSpec"),
+    ),
+    Mutation(
+        *("receiver of a route", "HelmRelease", "kube-prometheus-stack"),
+        ("spec", "values", "alertmanager", "config", "receivers", "on-call"),
+    ),
+    Mutation("eyes on Flux", "PodMonitor", "helm-controller"),
+    Mutation("eyes on External Secrets", "PodMonitor", "external-secrets"),
+    Mutation(
+        *("states of Flux' objects", "HelmRelease", "kube-prometheus-stack"),
+        ("spec", "values", "kube-state-metrics"),
     ),
     Mutation(
         *("release that is tried again", "HelmRelease", "karpenter"),

@@ -18,6 +18,7 @@ from modelyard.object_rules.routes import route_findings
 from modelyard.object_rules.scalers import scaler_findings
 from modelyard.object_rules.shares import share_findings
 from modelyard.object_rules.sizes import size_findings
+from modelyard.object_rules.watching import watching_findings
 from modelyard.secret_values import is_harmless, names_a_secret, sightings, with_anchors
 
 __all__ = ["DRAIN", "check_objects", "pod_templates", "selects"]
@@ -63,6 +64,7 @@ def check_objects(objects: Iterable[Manifest]) -> list[Finding]:
         *scaler_findings(items),
         *share_findings(items),
         *addon_findings(items),
+        *watching_findings(items),
     ]
     open_to_hosts = {i["metadata"]["name"] for i in items if i["kind"] == "Namespace" and _unrestricted(i)}
     for item in items:

@@ -63,11 +63,15 @@ def platform(plan: Plan) -> Iterator[Manifest]:
             labels=platform_labels("identity"),
             automountServiceAccountToken=False,
         )
+    paging = environment.monitoring.receiver_secrets  # of the namespace that pages
     exposed = bool(environment.gateways.internal or environment.gateways.public)
     if environment.secrets:
         yield from synchronized_secrets(
             namespace=environment.namespace,
             region=environment.region,
-            secrets=environment.secrets,
-            readers=[GATEWAYS] if exposed else [],
+            secrets={name: key for name, key in environment.secrets.items() if name not in paging},
+            readers=[
+                *([GATEWAYS] if exposed else []),
+                *([environment.monitoring.namespace] if paging else []),
+            ],
         )
