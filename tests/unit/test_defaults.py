@@ -145,6 +145,7 @@ ENVIRONMENT: dict[str, Any] = {
         "managedGrafana": False,
         "otlpEndpoint": None,
         "runbooks": None,
+        "receivers": {},
     },
     "gateways": {"internal": None, "public": None},
     "litellm": None,
