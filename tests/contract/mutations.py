@@ -291,6 +291,11 @@ MUTATIONS = (
         ("spec", "values", "kubeScheduler"),
     ),
     Mutation(
+        *("folders that a sweep leaves alone", "CronJob", "cache-sweep"),
+        (*CRON_POD, "containers", "sweep", "env", "NAMED", "value"),
+        "[]",
+    ),
+    Mutation(
         *("data of Prometheus", "HelmRelease", "kube-prometheus-stack"),
         (*PROMETHEUS, "storageSpec"),
     ),

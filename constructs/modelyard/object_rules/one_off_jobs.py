@@ -13,6 +13,7 @@ from modelyard.object_rules.pods import NAME, Manifest, at, pod_templates
 _OURS: Final = {
     ("app.kubernetes.io/component", "endpoint-check"),
     (NAME, "batch"),
+    (NAME, "cache-sweep"),
     (NAME, "weights-fetch"),
 }
 

@@ -9,6 +9,7 @@ from typing import Any
 from modelyard.findings import Finding
 from modelyard.object_rules.addons import addon_findings
 from modelyard.object_rules.broken import broken
+from modelyard.object_rules.cache_folders import sweep_findings
 from modelyard.object_rules.joins import join_findings, reference_findings
 from modelyard.object_rules.networks import network_findings
 from modelyard.object_rules.nodes import node_findings
@@ -65,6 +66,7 @@ def check_objects(objects: Iterable[Manifest]) -> list[Finding]:
         *share_findings(items),
         *addon_findings(items),
         *watching_findings(items),
+        *sweep_findings(items),
     ]
     open_to_hosts = {i["metadata"]["name"] for i in items if i["kind"] == "Namespace" and _unrestricted(i)}
     for item in items:

@@ -20,6 +20,7 @@ from modelyard.objects.manifest import Manifest, file_name
 from modelyard.objects.monitoring.monitors import model_rules, platform_monitoring
 from modelyard.objects.patches import apply_patches, schema_findings
 from modelyard.objects.platform.shared import platform
+from modelyard.objects.serving.cache_sweep import cache_sweep
 from modelyard.objects.serving.model import model_server
 from modelyard.objects.serving.weights import fetch_jobs
 from modelyard.objects.traffic.gateways import model_gateways
@@ -175,6 +176,8 @@ def default_objects(plan: Plan) -> Folders:
         folders[f"models/{name}"] = [item for each in members for item in model_objects(each, environment)]
         if jobs := [*_checks(members, environment)]:
             folders[f"{CHECKS_FOLDER}/{name}"] = jobs
+    if sweep := [*cache_sweep(environment, _items(folders))]:
+        folders.setdefault(WEIGHTS, []).extend(sweep)
     if any(folder.startswith(f"{CHECKS_FOLDER}/") for folder in folders):
         folders[PROGRAMS] = [*client_programs(environment)]
     return folders

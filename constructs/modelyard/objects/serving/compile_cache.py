@@ -1,9 +1,9 @@
 """Compiled kernels and graphs in the shared cache: the second replica does not compile again.
 
 vLLM's own hash, below its VLLM_CACHE_ROOT, covers its version, the model's configuration and its settings;
-Triton, Inductor and FlashInfer beside it hash their sources and the GPU, not the libraries of the image. So the
+Triton, Inductor and FlashInfer beside it hash their sources and the GPU, not the image's libraries. So the
 folder has engine, release and accelerator in its name and hashes image, weights, settings, environment and
-patches: two servers that differ in any of them share nothing. `cache_sweep` deletes the folders that are left.
+patches: two servers that differ in any of them share nothing. The sweep deletes folders that are left.
 """
 
 from __future__ import annotations
