@@ -30,8 +30,8 @@ def watching_findings(items: list[Manifest]) -> Iterator[Finding]:
     monitors = {named(item) for item in items if item["kind"] == "PodMonitor"}
     states = any(at(values, "kube-state-metrics.customResourceState.enabled") for _, values in stacks)
     for item in items:
-        if item["kind"] == "PrometheusRule":
-            yield from _rule_findings(item, monitors, states=states)
+        if item["kind"] == "PrometheusRule" and monitors:  # a tree for simulators has rules alone
+            yield from _rule_findings(item, monitors, states=states or not stacks)
 
 
 def _values(item: Manifest) -> Manifest | None:

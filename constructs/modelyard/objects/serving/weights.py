@@ -8,6 +8,7 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from importlib.resources import files
 
+from modelyard.engines.vocabularies import Vocabulary, vocabulary_of
 from modelyard.names import WEIGHTS_READER
 from modelyard.objects.labels import platform_labels
 from modelyard.objects.manifest import Manifest, manifest
@@ -38,9 +39,9 @@ FETCH_SCRIPT = files("modelyard.objects.serving").joinpath("fetch_weights.py").r
 
 # Runs in every server's image; some images have no Python.
 AWAIT_SCRIPT = """\
-for target in "$@"; do
-  until [ -e "$target/$MARKER" ]; do
-    echo "waiting for $target"
+for path in "$@"; do
+  until [ -e "$path" ]; do
+    echo "waiting for $path"
     sleep 10
   done
 done
@@ -123,14 +124,24 @@ def gguf_files(file: str | None) -> tuple[str, ...]:
     return (_PART.sub(r"-*-of-\1.gguf", file),)
 
 
-def await_container(targets: list[str], image: str) -> Manifest:
-    """An init container that ends when all `targets` are complete; it uses the server's image, which is
-    pulled anyway."""
+def awaited(plan: ModelPlan) -> list[str]:
+    """Files in the cache without which a server must not start: the marker of each source, and a
+    vocabulary."""
+    sources = fetched_sources(plan)
+    vocabularies = [(source, found) for source in sources if (found := beside(source, plan))]
+    return [
+        *(f"{source.target}/{MARKER}" for source in sources),
+        *(f"{source.target}/{found.path}" for source, found in vocabularies),
+    ]
+
+
+def await_container(paths: list[str], image: str) -> Manifest:
+    """An init container that ends when all `paths` are there; it uses the server's image, which is pulled
+    anyway."""
     return Container(
         name="await-weights",
         image=image,
-        command=["/bin/sh", "-c", AWAIT_SCRIPT, "await-weights", *targets],
-        env=variables({"MARKER": MARKER}),
+        command=["/bin/sh", "-c", AWAIT_SCRIPT, "await-weights", *paths],
         requests={"cpu": "10m", "memory": "128Mi"},
         limits={"memory": "256Mi"},
         mounts=[mount(CLAIM, MOUNT_PATH, read_only=True)],
@@ -151,8 +162,19 @@ def copy_container(targets: list[str], image: str, memory: str) -> Manifest:
     ).manifest()
 
 
-def fetch_variables(source: WeightsSource) -> dict[str, str]:
-    """Input of the fetch script, except the token."""
+def vocabulary(plan: ModelPlan) -> Vocabulary | None:
+    """The vocabulary that the server's engine would download."""
+    return vocabulary_of(plan.serving.release, plan.serving.arch.architecture)
+
+
+def beside(source: WeightsSource, plan: ModelPlan) -> Vocabulary | None:
+    """The vocabulary that lies beside the model's own weights; none beside drafts and adapters."""
+    own = plan.model.model
+    return vocabulary(plan) if (source.uri, source.revision) == (own.uri, own.revision) else None
+
+
+def fetch_variables(source: WeightsSource, extra: Vocabulary | None = None) -> dict[str, str]:
+    """Input of the fetch script, except the token; `extra`: a vocabulary to put beside the weights."""
     if source.in_bucket:
         bucket, _, prefix = source.uri.removeprefix("s3://").partition("/")
         told = {"BUCKET": bucket, "CLIENT": BOTO3, "HOME": "/tmp", "MARKER": MARKER, "PREFIX": prefix}
@@ -168,14 +190,23 @@ def fetch_variables(source: WeightsSource) -> dict[str, str]:
         "REVISION": source.revision,
         "TARGET": source.target,
     }
+    if extra:
+        told |= {
+            "VOCABULARY": extra.path,
+            "VOCABULARY_SHA256": extra.sha256,
+            "VOCABULARY_URL": extra.url,
+        }
     return told | ({"FILES": ",".join(source.files)} if source.files else {})
 
 
 def fetch_jobs(plans: Iterable[ModelPlan], environment: Environment) -> Iterator[Manifest]:
     """The Jobs that fill the model cache: one per repository and revision, shared by all models."""
     wanted: dict[WeightsSource, str | None] = {}
+    vocabularies: dict[WeightsSource, Vocabulary] = {}
     for plan in plans:
         for source in fetched_sources(plan):
+            if found := beside(source, plan):
+                vocabularies[source] = found
             wanted[source] = None if source.in_bucket else wanted.get(source) or plan.token_secret
     if wanted:
         yield manifest(
@@ -192,6 +223,7 @@ def fetch_jobs(plans: Iterable[ModelPlan], environment: Environment) -> Iterator
             environment=environment.name,
             namespace=environment.namespace,
             token_secret=token,
+            extra=vocabularies.get(source),
         )
 
 
@@ -201,13 +233,14 @@ def fetch_job(
     environment: str,
     namespace: str,
     token_secret: str | None,
+    extra: Vocabulary | None = None,
 ) -> Manifest:
     """The Job that downloads one repository at one revision for all models that need it.
 
     A Job is immutable, so its name carries a hash of its spec: a new revision is a new Job.
     """
     labels = {**platform_labels(FETCH), "app.kubernetes.io/name": FETCH, "modelyard.dev/env": environment}
-    told = [{"name": name, "value": value} for name, value in fetch_variables(source).items()]
+    told = [{"name": name, "value": value} for name, value in fetch_variables(source, extra).items()]
     container = Container(
         name="fetch",
         image=PYTHON,
