@@ -16,8 +16,9 @@ import pytest
 
 from modelyard.objects.serving import weights
 from modelyard.objects.serving.pod import server_pod
+from modelyard.objects.serving.settings import model_path
 from tests.contract.local_hub import LocalHub, serving
-from tests.unit.given import a_model, a_plan
+from tests.unit.given import a_model, a_plan, an_environment
 
 COMMIT = "a" * 40
 WEIGHTS = b"w" * 5000
@@ -226,6 +227,33 @@ def test_a_server_waits_for_what_is_fetched_and_for_nothing_else() -> None:
         [["/models/hf/acme/legal/main/.complete"]],
         [],
     ]
+
+
+def test_two_quantizations_of_a_repository_have_a_folder_each() -> None:
+    """One folder would be complete with the first file, and the second would never come."""
+    plans = [
+        planned
+        for name in ("Q4_K_M", "Q8_0")
+        for planned in a_plan(
+            a_model(
+                name=name.lower().replace("_", "-"),
+                model={
+                    "uri": "hf://Qwen/Qwen3-8B-GGUF",
+                    "file": f"Qwen3-8B-{name}.gguf",
+                    "architecture": "Qwen/Qwen3-8B",
+                },
+            )
+        ).models
+    ]
+    jobs = [i for i in weights.fetch_jobs(plans, an_environment()) if i["kind"] == "Job"]
+    told = [
+        {e["name"]: e.get("value") for e in job["spec"]["template"]["spec"]["containers"][0]["env"]}
+        for job in jobs
+    ]
+    targets = [each["TARGET"] for each in told]
+
+    assert targets == [f"/models/hf/Qwen/Qwen3-8B-GGUF/main--Qwen3-8B-{name}" for name in ("Q4_K_M", "Q8_0")]
+    assert [model_path(each).rpartition("/")[0] for each in plans] == targets
 
 
 VOCABULARY = b"IQ== 0\n"

@@ -68,16 +68,18 @@ _BUCKET_SCRIPT = (
 )
 
 
-def weights_path(uri: str, revision: str) -> str:
+def weights_path(uri: str, revision: str, files: tuple[str, ...] = ()) -> str:
     """Where a server reads the weights of `uri` at `revision`: a folder of the cache, or a bucket."""
-    return uri if uri.startswith("s3://") else cache_path(uri, revision)
+    return uri if uri.startswith("s3://") else cache_path(uri, revision, files)
 
 
-def cache_path(uri: str, revision: str) -> str:
-    """Folder of `uri` at `revision` in the cache: one per revision."""
+def cache_path(uri: str, revision: str, files: tuple[str, ...] = ()) -> str:
+    """Folder of `uri` at `revision` in the cache: one per revision. One more for each choice of `files`: a
+    folder is complete once, and a second quantization of a repository would find it so without its file."""
     scheme, rest = uri.split("://", 1)
     if scheme == "hf":
-        return f"{MOUNT_PATH}/hf/{rest}/{revision.replace('/', '-')}"
+        chosen = "".join(f"--{_UNSAFE.sub('-', file.removesuffix('.gguf')).strip('-.')}" for file in files)
+        return f"{MOUNT_PATH}/hf/{rest}/{revision.replace('/', '-')}{chosen}"
     return f"{MOUNT_PATH}/{rest}" if scheme == "efs" else f"{MOUNT_PATH}/s3/{rest}"
 
 
@@ -91,7 +93,7 @@ class WeightsSource:
 
     @property
     def target(self) -> str:
-        return cache_path(self.uri, self.revision)
+        return cache_path(self.uri, self.revision, self.files)
 
     @property
     def in_bucket(self) -> bool:
@@ -100,10 +102,7 @@ class WeightsSource:
 
 def fetched_sources(plan: ModelPlan) -> list[WeightsSource]:
     """The sources that the shared cache must hold for a model."""
-    return [
-        WeightsSource(part.uri, part.revision, gguf_files(part.file) if isinstance(part, Weights) else ())
-        for part in plan.model.downloaded
-    ]
+    return [WeightsSource(part.uri, part.revision, _chosen(part)) for part in plan.model.downloaded]
 
 
 def cached_paths(plan: ModelPlan) -> list[str]:
@@ -111,9 +110,16 @@ def cached_paths(plan: ModelPlan) -> list[str]:
     model = plan.model
     draft = model.speculative_decoding.model if model.speculative_decoding else None
     own = [part for part in (model.model, draft) if part is not None and not part.uri.startswith("s3://")]
-    return list(dict.fromkeys(cache_path(part.uri, part.revision) for part in (*own, *model.adapters)))
+    paths = [cache_path(part.uri, part.revision, _chosen(part)) for part in own]
+    paths += [cache_path(part.uri, part.revision) for part in model.adapters]
+    return list(dict.fromkeys(paths))
 
 
+def _chosen(part: object) -> tuple[str, ...]:
+    return gguf_files(part.file) if isinstance(part, Weights) else ()
+
+
+_UNSAFE = re.compile(r"[^A-Za-z0-9_.-]+")
 _PART = re.compile(r"-00001-of-(\d{5})\.gguf$")
 
 
