@@ -117,7 +117,11 @@ def test_an_alert_reaches_everybody_whose_it_is(
 def test_keys_are_files_of_secrets_that_alertmanager_mounts(paged: Environment) -> None:
     folders = checked_objects(a_plan(a_model(), environment=paged))
     values = release(folders)["spec"]["values"]["alertmanager"]
-    secrets = {i["metadata"]["name"] for i in folders["monitoring"] if i["kind"] == "ExternalSecret"}
+    secrets = {
+        i["metadata"]["name"]
+        for i in folders["platform"]
+        if i["kind"] == "ExternalSecret" and i["metadata"]["namespace"] == "monitoring"
+    }
 
     assert set(values["alertmanagerSpec"]["secrets"]) == secrets == {"pagerduty", "slack"}
     assert "/etc/alertmanager/secrets/pagerduty/value" in str(values["config"])
@@ -125,10 +129,10 @@ def test_keys_are_files_of_secrets_that_alertmanager_mounts(paged: Environment) 
 
 def test_keys_of_receivers_do_not_reach_the_models_namespace(paged: Environment) -> None:
     folders = default_objects(a_plan(a_model(), environment=paged))
-    platform = {i["metadata"]["name"]: i for i in folders["platform"] if i["kind"] == "ExternalSecret"}
+    synced = [i["metadata"] for i in folders["platform"] if i["kind"] == "ExternalSecret"]
     (store,) = (i for i in folders["platform"] if i["kind"] == "ClusterSecretStore")
 
-    assert set(platform) == {"hf-token"}
+    assert {each["name"] for each in synced if each["namespace"] == "models"} == {"hf-token"}
     assert store["spec"]["conditions"] == [{"namespaces": ["models", "monitoring"]}]
 
 

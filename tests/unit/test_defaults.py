@@ -126,6 +126,8 @@ ENVIRONMENT: dict[str, Any] = {
         "accessPointId": None,
         "weightsBucket": False,
         "readBuckets": (),
+        "sweep": None,
+        "sweepAfterDays": 30,
     },
     "cost": {
         "monthlyUsd": None,

@@ -15,7 +15,7 @@ FOLDER: Final = "encodings"
 
 
 @dataclass(frozen=True)
-class Vocabulary:
+class EncodingFile:
     """One file. `variable`: the environment variable with the folder that holds it."""
 
     file: str
@@ -29,10 +29,10 @@ class Vocabulary:
         return f"{FOLDER}/{self.file}"
 
 
-def vocabulary_of(release: Release, architecture: str) -> Vocabulary | None:
+def vocabulary_of(release: Release, architecture: str) -> EncodingFile | None:
     """The file that `release` needs beside the weights of an architecture; None for most."""
     row = _table().get(architecture) if release.fetches_vocabularies else None
-    return Vocabulary(**row) if row else None
+    return EncodingFile(**row) if row else None
 
 
 @cache

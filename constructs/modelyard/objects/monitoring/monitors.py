@@ -10,7 +10,6 @@ from modelyard.hardware import accelerator_of
 from modelyard.names import EXTERNAL_SECRETS, FLUX_NAMESPACE, NODE_POOL_LABEL
 from modelyard.objects.labels import model_labels, platform_labels
 from modelyard.objects.manifest import Manifest, manifest
-from modelyard.objects.monitoring.paging import receiver_secrets
 from modelyard.observability import RuleGroup, model_groups, platform_groups
 from modelyard.observability.dashboards import dashboards
 from modelyard.observability.delivery_alerts import FLUX_CONTROLLERS
@@ -60,7 +59,6 @@ def platform_monitoring(plan: Plan) -> Iterator[Manifest]:
             labels={**platform_labels("dashboard"), "grafana_dashboard": "1"},
             data={f"modelyard-{environment.name}-{name}.json": text},
         )
-    yield from receiver_secrets(environment)
     vendors = {accelerator_of(pool.accelerator).vendor for pool in environment.pools.values()}
     yield _pod_monitor(environment, "karpenter", "kube-system", {"app.kubernetes.io/name": "karpenter"}, 8080)
     if environment.delivery == "flux":

@@ -2,12 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from typing import Any, Final
 
 from modelyard.names import ALERTS_ACCOUNT
-from modelyard.objects.manifest import Manifest
-from modelyard.objects.platform.secrets import external_secret
 from modelyard.spec import Environment
 from modelyard.spec.receivers import Receiver
 
@@ -68,14 +65,6 @@ def alertmanager_config(environment: Environment) -> dict[str, Any]:
             *({"name": name, **_channel(each, environment)} for name, each in receivers.items()),
         ],
     }
-
-
-def receiver_secrets(environment: Environment) -> Iterator[Manifest]:
-    """The receivers' secrets in the namespace of Alertmanager, which waits until they are there."""
-    for name in environment.monitoring.receiver_secrets:
-        yield external_secret(
-            name=name, namespace=environment.monitoring.namespace, key=environment.secrets[name]
-        )
 
 
 def _route(name: str, receiver: Receiver) -> dict[str, Any]:

@@ -14,7 +14,7 @@ from modelyard.objects.platform.general_pool import general_pool
 from modelyard.objects.platform.lustre_owner import lustre_owner
 from modelyard.objects.platform.model_cache import shared_model_cache
 from modelyard.objects.platform.namespace import model_namespace
-from modelyard.objects.platform.secrets import synchronized_secrets
+from modelyard.objects.platform.secrets import external_secret, synchronized_secrets
 from modelyard.objects.platform.team_namespace import team_namespace
 from modelyard.objects.platform.team_share import team_share
 from modelyard.planning import Plan
@@ -74,4 +74,8 @@ def platform(plan: Plan) -> Iterator[Manifest]:
                 *([GATEWAYS] if exposed else []),
                 *([environment.monitoring.namespace] if paging else []),
             ],
+        )
+    for name in paging:  # Alertmanager mounts them, and waits until they are there
+        yield external_secret(
+            name=name, namespace=environment.monitoring.namespace, key=environment.secrets[name]
         )

@@ -24,7 +24,7 @@ _PARTIAL = ".partial"
 
 
 @dataclass(frozen=True)
-class Verdict:
+class FolderFate:
     """What happens to one folder, and why."""
 
     folder: str
@@ -108,19 +108,19 @@ def remembered(root: Path, found: list[str], named: frozenset[str], today: date)
 
 def verdicts(
     root: Path, found: list[str], named: frozenset[str], last: Mapping[str, Past], today: date, days: int
-) -> Iterator[Verdict]:
+) -> Iterator[FolderFate]:
     """What happens to each folder."""
     rollback = _rollbacks(root, found, named, last)
     for folder in sorted(found):
         unnamed = last[folder].unnamed(today)
         if _is_named(folder, named):
-            yield Verdict(folder, False, "a model names it")
+            yield FolderFate(folder, False, "a model names it")
         elif folder in rollback:
-            yield Verdict(folder, False, "the revision before, for a rollback")
+            yield FolderFate(folder, False, "the revision before, for a rollback")
         elif unnamed < days:
-            yield Verdict(folder, False, f"unnamed for {unnamed} of {days} days")
+            yield FolderFate(folder, False, f"unnamed for {unnamed} of {days} days")
         else:
-            yield Verdict(folder, True, f"unnamed for {unnamed} days")
+            yield FolderFate(folder, True, f"unnamed for {unnamed} days")
 
 
 def write(root: Path, last: Mapping[str, Past]) -> None:

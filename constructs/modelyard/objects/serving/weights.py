@@ -8,7 +8,7 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from importlib.resources import files
 
-from modelyard.engines.vocabularies import Vocabulary, vocabulary_of
+from modelyard.engines.vocabularies import EncodingFile, vocabulary_of
 from modelyard.names import WEIGHTS_READER
 from modelyard.objects.labels import platform_labels
 from modelyard.objects.manifest import Manifest, manifest
@@ -168,18 +168,18 @@ def copy_container(targets: list[str], image: str, memory: str) -> Manifest:
     ).manifest()
 
 
-def vocabulary(plan: ModelPlan) -> Vocabulary | None:
+def vocabulary(plan: ModelPlan) -> EncodingFile | None:
     """The vocabulary that the server's engine would download."""
     return vocabulary_of(plan.serving.release, plan.serving.arch.architecture)
 
 
-def beside(source: WeightsSource, plan: ModelPlan) -> Vocabulary | None:
+def beside(source: WeightsSource, plan: ModelPlan) -> EncodingFile | None:
     """The vocabulary that lies beside the model's own weights; none beside drafts and adapters."""
     own = plan.model.model
     return vocabulary(plan) if (source.uri, source.revision) == (own.uri, own.revision) else None
 
 
-def fetch_variables(source: WeightsSource, extra: Vocabulary | None = None) -> dict[str, str]:
+def fetch_variables(source: WeightsSource, extra: EncodingFile | None = None) -> dict[str, str]:
     """Input of the fetch script, except the token; `extra`: a vocabulary to put beside the weights."""
     if source.in_bucket:
         bucket, _, prefix = source.uri.removeprefix("s3://").partition("/")
@@ -208,7 +208,7 @@ def fetch_variables(source: WeightsSource, extra: Vocabulary | None = None) -> d
 def fetch_jobs(plans: Iterable[ModelPlan], environment: Environment) -> Iterator[Manifest]:
     """The Jobs that fill the model cache: one per repository and revision, shared by all models."""
     wanted: dict[WeightsSource, str | None] = {}
-    vocabularies: dict[WeightsSource, Vocabulary] = {}
+    vocabularies: dict[WeightsSource, EncodingFile] = {}
     for plan in plans:
         for source in fetched_sources(plan):
             if found := beside(source, plan):
@@ -239,7 +239,7 @@ def fetch_job(
     environment: str,
     namespace: str,
     token_secret: str | None,
-    extra: Vocabulary | None = None,
+    extra: EncodingFile | None = None,
 ) -> Manifest:
     """The Job that downloads one repository at one revision for all models that need it.
 
