@@ -308,7 +308,7 @@ MUTATIONS = (
     Mutation("key of a receiver", "ExternalSecret", "pagerduty"),
     Mutation(
         *("secret that Alertmanager mounts", "HelmRelease", "kube-prometheus-stack"),
-        ("spec", "values", "alertmanager", "alertmanagerSpec"),
+        ("spec", "values", "alertmanager", "alertmanagerSpec", "secrets"),
     ),
     Mutation(
         *("receiver of a route", "HelmRelease", "kube-prometheus-stack"),

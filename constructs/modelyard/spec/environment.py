@@ -186,8 +186,10 @@ class Override(Document):
     """A number, or `{min, max}` for autoscaling."""
     scaling: Scaling | None = None
     pool: str | None = None
+    """Pool of this environment, by name; default: the cheapest that fits."""
     access: Access | None = None
     availability: Availability | None = None
+    """`zonal` spreads replicas over zones; `single` accepts an outage at every disruption."""
 
 
 def _known(code: str) -> str:

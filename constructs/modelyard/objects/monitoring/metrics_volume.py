@@ -1,5 +1,4 @@
-"""The volume of Prometheus' data: without one they are gone with the pod, and with them the month that error
-budgets are counted over."""
+"""The volumes of Prometheus and Alertmanager: without them, data and silences are gone with the pod."""
 
 from __future__ import annotations
 
@@ -16,6 +15,7 @@ STORAGE_CLASS: Final = "metrics"
 _VOLUME_GIB: Final = 100
 _RETENTION_GIB: Final = 85
 _RETENTION: Final = "15d"
+_SILENCES_GIB: Final = 1  # the smallest volume of gp3
 
 
 def metrics_class(environment: Environment) -> Manifest:
@@ -38,21 +38,33 @@ def metrics_class(environment: Environment) -> Manifest:
 
 def prometheus_storage(environment: Environment) -> dict[str, Any]:
     """Values of `prometheusSpec`: claim and retention, by time and below the volume's size."""
-    kept = environment.removal == "retain"
     return {
         "retention": _RETENTION,
         "retentionSize": f"{_RETENTION_GIB}GiB",
-        "storageSpec": {
-            "volumeClaimTemplate": {
-                "spec": {
-                    "accessModes": ["ReadWriteOnce"],
-                    "storageClassName": STORAGE_CLASS,
-                    "resources": {"requests": {"storage": f"{_VOLUME_GIB}Gi"}},
-                }
-            }
-        },
-        "persistentVolumeClaimRetentionPolicy": {
-            "whenDeleted": "Retain" if kept else "Delete",
-            "whenScaled": "Retain",
-        },
+        "storageSpec": _claim(_VOLUME_GIB),
+        "persistentVolumeClaimRetentionPolicy": _kept(environment),
+    }
+
+
+def alertmanager_storage(environment: Environment) -> dict[str, Any]:
+    """Values of `alertmanagerSpec`: silences, and who was told of what."""
+    return {
+        "storage": _claim(_SILENCES_GIB),
+        "persistentVolumeClaimRetentionPolicy": _kept(environment),
+    }
+
+
+def _claim(gib: int) -> dict[str, Any]:
+    spec = {
+        "accessModes": ["ReadWriteOnce"],
+        "storageClassName": STORAGE_CLASS,
+        "resources": {"requests": {"storage": f"{gib}Gi"}},
+    }
+    return {"volumeClaimTemplate": {"spec": spec}}
+
+
+def _kept(environment: Environment) -> dict[str, str]:
+    return {
+        "whenDeleted": "Retain" if environment.removal == "retain" else "Delete",
+        "whenScaled": "Retain",
     }

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any, Final
 
 from modelyard.names import ALERTS_ACCOUNT
+from modelyard.objects.monitoring.metrics_volume import alertmanager_storage
 from modelyard.spec import Environment
 from modelyard.spec.receivers import Receiver
 
@@ -24,12 +25,12 @@ def alertmanager_values(environment: Environment) -> dict[str, Any]:
     monitoring = environment.monitoring
     if not monitoring.receivers:
         return {}
-    spec = {"secrets": list(monitoring.receiver_secrets)} if monitoring.receiver_secrets else {}
+    secrets = {"secrets": list(monitoring.receiver_secrets)} if monitoring.receiver_secrets else {}
     return {
         "alertmanager": {
             "serviceAccount": {"name": ALERTS_ACCOUNT},
             "config": alertmanager_config(environment),
-            **({"alertmanagerSpec": spec} if spec else {}),
+            "alertmanagerSpec": {**secrets, **alertmanager_storage(environment)},
         }
     }
 
