@@ -121,6 +121,7 @@ CASES = (
     ),
     Case("DeliveryFailing", {_ILL: "1x200"}, {_BEHIND: "1x200"}, "another one is at fault", 90),
     Case("DeliveryFailing", {_ILL: "1x200"}, {_AT_IT: "1x200"}, "it is at its first download", 90),
+    Case("DeliveryFailing", {_ILL: "1x200"}, {_ILL: "1x60"}, "it was deleted", 100),
     Case("DeliveryUnseen", {_ILL: "1x200"}, {_ALL_FLUX: "1x200"}, "Kustomizations are reported"),
     Case("SecretNotSynced", {_KEY: "1x200"}, {_KEY: "0x200"}, "it is synced"),
     Case("SecretNotSynced", {_KEY: "1x200"}, {_KEY: "1x5 0x195"}, "it was new"),

@@ -49,9 +49,11 @@ def _flux(monitoring: str, *, states: bool) -> Iterator[Alert]:
     # `ready="False"` alone would begin again and again: what counts is a failure, and nothing Ready since.
     failed = f'max_over_time(gotk_resource_info{{ready="False", {_INNOCENT}}}[2h])'
     well = 'max_over_time(gotk_resource_info{ready="True"}[10m])'
+    there = f"max by ({_OBJECT}) (gotk_resource_info)"  # a deleted object fails no more
     yield Alert(
         "DeliveryFailing",
-        f"max by ({_OBJECT}) ({failed}) unless on ({_OBJECT}) max by ({_OBJECT}) ({well})",
+        f"max by ({_OBJECT}) ({failed}) and on ({_OBJECT}) {there} "
+        f"unless on ({_OBJECT}) max by ({_OBJECT}) ({well})",
         "20m",
         "warning",
         "{{ $labels.customresource_kind }} {{ $labels.name }} fails: what it delivers is not what runs",
