@@ -1,5 +1,5 @@
-"""Install promtool into .tools for the tests of alert rules. If it cannot be installed, the tests are
-skipped, and this says so."""
+"""Install promtool and amtool into .tools for the tests of alert rules and receivers. If one cannot be
+installed, its tests are skipped, and this says so."""
 
 from __future__ import annotations
 
@@ -9,30 +9,42 @@ import subprocess
 import sys
 from pathlib import Path
 
-TARGET = Path(__file__).resolve().parent.parent / ".tools" / "promtool"
-PACKAGE = "prometheus"  # Debian's, which carries promtool; PyPI and npm have no package of it
+TOOLS = Path(__file__).resolve().parent.parent / ".tools"
+PACKAGES = {"promtool": "prometheus", "amtool": "prometheus-alertmanager"}  # Debian's; PyPI and npm have none
 
 
 def main() -> int:
-    if TARGET.exists() or shutil.which("promtool"):
-        return 0
-    if os.geteuid() != 0 or not shutil.which("apt-get"):
-        print("no promtool: alert rules are not tried; install your system's prometheus package")
-        return 0
-    folder = TARGET.parent / "prometheus.deb"
+    missing = {
+        tool: package
+        for tool, package in PACKAGES.items()
+        if not (TOOLS / tool).exists() and not shutil.which(tool)
+    }
+    if missing and (os.geteuid() != 0 or not shutil.which("apt-get")):
+        print(
+            f"no {', '.join(missing)}: alert rules and receivers are not tried; install your system's packages"
+        )
+    elif missing:
+        install(missing)
+    return 0
+
+
+def install(missing: dict[str, str]) -> None:
+    folder = TOOLS / "prometheus.deb"
     shutil.rmtree(folder, ignore_errors=True)
     folder.mkdir(parents=True)
     try:  # downloaded and unpacked, not installed: a test needs no running Prometheus
         subprocess.run(["apt-get", "-qq", "update"], check=True, capture_output=True)
-        subprocess.run(["apt-get", "-qq", "download", PACKAGE], check=True, capture_output=True, cwd=folder)
-        [package] = folder.glob("*.deb")
-        subprocess.run(["dpkg-deb", "-x", str(package), str(folder)], check=True, capture_output=True)
-        shutil.copy(folder / "usr" / "bin" / "promtool", TARGET)
+        for tool, package in missing.items():
+            subprocess.run(
+                ["apt-get", "-qq", "download", package], check=True, capture_output=True, cwd=folder
+            )
+            [archive] = folder.glob(f"{package}_*.deb")
+            subprocess.run(["dpkg-deb", "-x", str(archive), str(folder)], check=True, capture_output=True)
+            shutil.copy(folder / "usr" / "bin" / tool, TOOLS / tool)
     except (subprocess.CalledProcessError, ValueError, OSError) as error:
-        print(f"no promtool: alert rules are not tried; apt-get could not fetch {PACKAGE}: {error}")
+        print(f"not all of {', '.join(missing)} could be fetched: what they check is not tried: {error}")
     finally:
         shutil.rmtree(folder, ignore_errors=True)
-    return 0
 
 
 if __name__ == "__main__":

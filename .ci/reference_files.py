@@ -72,6 +72,8 @@ def _references(schema: Mapping[str, Any], suffix: str = "") -> Iterator[tuple[s
         yield from _references(schema["items"], "[]")
     if isinstance(schema.get("additionalProperties"), dict):
         yield from _references(schema["additionalProperties"], ".NAME")
+    for each in schema.get("patternProperties", {}).values():  # of mappings whose names have a form
+        yield from _references(each, ".NAME")
 
 
 def _about(schema: Mapping[str, Any], definitions: Mapping[str, Any]) -> str:

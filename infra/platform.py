@@ -6,6 +6,7 @@ from pathlib import Path
 
 from constructs import Construct
 
+from infra.alerts import AlertsStack
 from infra.cluster import ClusterStack
 from infra.cost import CostStack
 from infra.delivery import DeliveryStack
@@ -30,6 +31,8 @@ def add_platform(scope: Construct, settings: Environment, *, tree: Path) -> list
         beside_the_cluster.append(ModelCacheStack(scope, "ModelCache", settings=settings))
     if settings.secrets:
         beside_the_cluster.append(SecretsStack(scope, "Secrets", settings=settings))
+    if AlertsStack.needed(settings):
+        beside_the_cluster.append(AlertsStack(scope, "Alerts", settings=settings))
     if MetricsStack.needed(settings):
         beside_the_cluster.append(MetricsStack(scope, "Metrics", settings=settings))
     for stack in beside_the_cluster:

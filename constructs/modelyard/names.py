@@ -27,6 +27,9 @@ AUTO_MODE_POOLS: Final = ("system", "general-purpose")
 METRICS_ACCOUNT: Final = "prometheus"
 """Service account of Prometheus, which writes to the managed workspace if there is one."""
 
+ALERTS_ACCOUNT: Final = "alertmanager"
+"""Service account of Alertmanager, which publishes to the topics of receivers."""
+
 METRICS_VARIABLE: Final = "modelyard_prometheus_endpoint"
 """Variable in the manifests for the workspace's URL, with a trailing slash."""
 

@@ -13,10 +13,11 @@ from typing import Any
 import boto3  # type: ignore[import-untyped]
 import pytest
 
-from modelyard.live.account.secrets import MOST_BYTES, WrongValue, checked_value
+from modelyard.live.account.secrets import MOST_BYTES, WrongValue, checked_value, kind_of
+from modelyard.spec import Catalogue
 from tests.account.conftest import REGION, Project
 from tests.account.fake_account import Error, FakeAccount, denied
-from tests.unit.given import Answer
+from tests.unit.given import Answer, an_environment
 
 PLANTED = "planted-value-2-do-not-show"
 PEM = {
@@ -447,3 +448,22 @@ def test_debug_logs_of_boto3_would_show_the_value_without_our_care(
     client.put_secret_value(SecretId="lab/hf-token", SecretString=PLANTED)
 
     assert PLANTED in caplog.text
+
+
+@pytest.mark.parametrize("value", ["hooks.slack.com/services/T/B/x", "http://hooks.slack.com/x", "xoxb-1"])
+def test_a_webhook_is_an_address(value: str) -> None:
+    with pytest.raises(WrongValue, match="a webhook is an address") as refused:
+        checked_value(value, "webhook")
+
+    assert value not in str(refused.value)
+    assert checked_value("https://hooks.slack.com/services/T/B/x\n", "webhook") == (
+        "https://hooks.slack.com/services/T/B/x",
+        "",
+    )
+
+
+def test_what_a_receiver_posts_to_is_a_webhook() -> None:
+    chat = {"chat": {"slack": {"webhook": "slack", "channel": "#llm"}}}
+    environment = an_environment(secrets={"slack": "lab/slack"}, monitoring={"receivers": chat})
+
+    assert kind_of("slack", environment, Catalogue()) == "webhook"

@@ -72,6 +72,23 @@ _RESTARTS = f"kube_pod_container_status_restarts_total{{{_CONTAINER}}}"
 _OOM = f'kube_pod_container_status_last_terminated_reason{{{_CONTAINER}, reason="OOMKilled"}}'
 _LOOP = f'kube_pod_container_status_waiting_reason{{{_CONTAINER}, reason="CrashLoopBackOff"}}'
 
+_FLUX = 'customresource_kind="HelmRelease", exported_namespace="flux-system", name="karpenter"'
+_WELL = f'gotk_resource_info{{{_FLUX}, ready="True", reason="UpgradeSucceeded"}}'
+_ILL = f'gotk_resource_info{{{_FLUX}, ready="False", reason="InstallFailed"}}'
+_AT_IT = f'gotk_resource_info{{{_FLUX}, ready="Unknown", reason="Progressing"}}'
+_BEHIND = f'gotk_resource_info{{{_FLUX}, ready="False", reason="DependencyNotReady"}}'
+_ALL_FLUX = 'gotk_resource_info{customresource_kind="Kustomization", name="models", ready="True"}'
+_CONTROLLERS = ("helm-controller", "kustomize-controller", "source-controller")
+_NOT_READY = 'condition="Ready", status="False"'
+_KEY = f'externalsecret_status_condition{{namespace="llm", name="front-door", {_NOT_READY}}}'
+_STORE = f'clustersecretstore_status_condition{{name="aws-secrets-manager", {_NOT_READY}}}'
+_READS = 'up{job="monitoring/external-secrets", pod="external-secrets-1"}'
+
+
+def _flux_up(values: str) -> dict[str, str]:
+    return {f'up{{job="monitoring/{name}", pod="{name}-1"}}': values for name in _CONTROLLERS}
+
+
 # The GPU's whole page while all is well: nothing of it may alarm anybody.
 HEALTHY_GPU: Series = {
     f'{_XID}xid="0"}}': "0x200",
@@ -87,6 +104,34 @@ HEALTHY_GPU: Series = {
 }
 
 CASES = (
+    Case(
+        "DeliveryControllerGone",
+        {**_flux_up("1x200"), 'up{job="monitoring/helm-controller", pod="helm-controller-1"}': "1x20 0x180"},
+        _flux_up("1x200"),
+        "all three answer",
+    ),
+    Case("DeliveryFailing", {_ILL: "1x200"}, {_WELL: "1x200"}, "it is Ready", 90),
+    Case(
+        "DeliveryFailing",
+        # A failing health check: one minute False, then an hour and a half of the next try.
+        {_ILL: "_x20 1 _x89 1 _x89", _AT_IT: "1x20 _ 1x88 _ 1x89"},
+        {_ILL: "_x20 1 _x180", _WELL: "_x25 1x175"},
+        "it became Ready after a failure",
+        105,
+    ),
+    Case("DeliveryFailing", {_ILL: "1x200"}, {_BEHIND: "1x200"}, "another one is at fault", 90),
+    Case("DeliveryFailing", {_ILL: "1x200"}, {_AT_IT: "1x200"}, "it is at its first download", 90),
+    Case("DeliveryFailing", {_ILL: "1x200"}, {_ILL: "1x60"}, "it was deleted", 100),
+    Case("DeliveryUnseen", {_ILL: "1x200"}, {_ALL_FLUX: "1x200"}, "Kustomizations are reported"),
+    Case("SecretNotSynced", {_KEY: "1x200"}, {_KEY: "0x200"}, "it is synced"),
+    Case("SecretNotSynced", {_KEY: "1x200"}, {_KEY: "1x5 0x195"}, "it was new"),
+    Case(
+        "SecretStoreFailing",
+        {_STORE: "1x200", _READS: "1x200"},
+        {_STORE: "0x200", _READS: "1x200"},
+        "it reads",
+    ),
+    Case("SecretStoreFailing", {_STORE: "0x200"}, {_STORE: "0x200", _READS: "1x200"}, "the operator runs"),
     # The target is gone with its Service, not only down: a sum over `up` would have nothing to say.
     Case("ModelGone", {_OLD: "-100000x200"}, {_OLD: "-100000x200", **_up("1x200")}, "a replica answers"),
     Case("ModelGone", {_OLD: "-100000x200", **_up("0x200")}, {_OLD: "600x200"}, "the Deployment is new", 44),

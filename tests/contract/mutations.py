@@ -54,7 +54,11 @@ def _position(place: Any, step: Any) -> Any:
         return step
     for number, item in enumerate(place):
         named = [item.get(key) for key in ("name", "mountPath", "key")] if isinstance(item, dict) else [item]
-        if step in named or (isinstance(item, str) and item.startswith(f"{step}=")):
+        if (
+            step in named
+            or any(isinstance(name, str) and fnmatch(name, step) for name in named)
+            or (isinstance(item, str) and item.startswith(f"{step}="))
+        ):
             return number
     raise KeyError(step)
 
@@ -68,6 +72,7 @@ BEHAVIOUR = ("spec", "advanced", "horizontalPodAutoscalerConfig", "behavior")
 INSTANCE = "app.kubernetes.io/instance"
 LISTENER = ("spec", "listeners", "https")
 ROUTE = ("spec", "rules", 0)
+PROMETHEUS = ("spec", "values", "prometheus", "prometheusSpec")
 MEMBERS = ("spec", "selector", "matchLabels")
 
 
@@ -110,7 +115,7 @@ MUTATIONS = (
         "utilization as computed", "args", "--gpu-memory-utilization", value="--gpu-memory-utilization=0.97"
     ),
     server("port name", "ports", "http", "name", value="api"),
-    server("compile cache kept", "volumeMounts", "compile-cache"),
+    server("compile cache kept", "volumeMounts", "/compile/*"),
     pod("grace above the drain", "terminationGracePeriodSeconds", value=30),
     pod("no variables of Services", "enableServiceLinks"),
     pod("no token of the API server", "automountServiceAccountToken"),
@@ -130,6 +135,33 @@ MUTATIONS = (
     pod("service account", "serviceAccountName", value="default"),
     pod("init container confined", "initContainers", "await-weights", "securityContext"),
     pod("no host namespaces", "hostIPC", value=True),
+    pod(
+        "one volume of a claim",
+        *("volumes", "home"),
+        value={"name": "home", "persistentVolumeClaim": {"claimName": "model-cache", "readOnly": True}},
+    ),
+    pod(
+        "weights read-only while it waits",
+        *("initContainers", "await-weights", "volumeMounts", "/models", "readOnly"),
+    ),
+    Mutation(
+        *("download to its end", "Job", "qwen3-32b-fp8-fetch-*"),
+        ("spec", "template", "metadata", "annotations"),
+    ),
+    Mutation(
+        *("a lost node is no failed download", "Job", "qwen3-32b-fp8-fetch-*"),
+        ("spec", "podFailurePolicy", "rules", 0),
+    ),
+    Mutation(
+        *("a lost node is no failed check", "Job", "qwen3-32b-fp8-smoke-*"),
+        ("spec", "podFailurePolicy"),
+    ),
+    Mutation(
+        *("a lost node is no failed batch", "Job", "backfill-batch-*"),
+        ("spec", "podFailurePolicy"),
+        GONE,
+        "serving",
+    ),
     Mutation(
         "rollout that can proceed", "Deployment", MODEL, ("spec", "strategy", "rollingUpdate", "maxSurge"), 0
     ),
@@ -280,6 +312,45 @@ MUTATIONS = (
     Mutation(
         *("alerts about AWS' own parts", "HelmRelease", "kube-prometheus-stack"),
         ("spec", "values", "kubeScheduler"),
+    ),
+    Mutation(
+        *("folders that a sweep leaves alone", "CronJob", "cache-sweep"),
+        (*CRON_POD, "containers", "sweep", "env", "NAMED", "value"),
+        "[]",
+    ),
+    Mutation(
+        *("data of Prometheus", "HelmRelease", "kube-prometheus-stack"),
+        (*PROMETHEUS, "storageSpec"),
+    ),
+    Mutation(
+        *("data that fit the volume", "HelmRelease", "kube-prometheus-stack"),
+        (*PROMETHEUS, "retentionSize"),
+        "120GiB",
+    ),
+    Mutation("class of Prometheus' volume", "StorageClass", "metrics"),
+    Mutation("key of a receiver", "ExternalSecret", "pagerduty"),
+    Mutation(
+        *("secret that Alertmanager mounts", "HelmRelease", "kube-prometheus-stack"),
+        ("spec", "values", "alertmanager", "alertmanagerSpec", "secrets"),
+    ),
+    Mutation(
+        *("receiver of a route", "HelmRelease", "kube-prometheus-stack"),
+        ("spec", "values", "alertmanager", "config", "receivers", "on-call"),
+    ),
+    Mutation("eyes on Flux", "PodMonitor", "helm-controller"),
+    Mutation("eyes on External Secrets", "PodMonitor", "external-secrets"),
+    Mutation(
+        *("states of Flux' objects", "HelmRelease", "kube-prometheus-stack"),
+        ("spec", "values", "kube-state-metrics"),
+    ),
+    Mutation(
+        *("release that is tried again", "HelmRelease", "karpenter"),
+        ("spec", "install", "strategy"),
+    ),
+    Mutation(
+        *("upgrade that is tried again", "HelmRelease", "karpenter"),
+        ("spec", "upgrade"),
+        {"crds": "Skip", "remediation": {"retries": 3}},
     ),
     Mutation(
         *("nodes that get new AMIs", "Deployment", MODEL),

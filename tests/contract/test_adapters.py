@@ -56,8 +56,10 @@ def test_each_adapter_is_served_from_where_it_lies() -> None:
     ]
     assert targets[1:] == ["/models/hf/acme/legal/v2", "/models/s3/acme-weights/loras/medical"]
     awaited = pod["initContainers"][0]["command"]
-    assert set(targets) <= set(awaited)
-    assert "/models/loras/tone" not in awaited  # what people put there has no marker
+    assert {f"{target}/{weights.MARKER}" for target in targets} <= set(awaited)
+    assert not [
+        path for path in awaited if path.startswith("/models/loras/tone")
+    ]  # what people put there has no marker
 
 
 def test_only_the_job_that_reads_the_bucket_may_read_it() -> None:

@@ -232,8 +232,7 @@ def patched(tmp_path: Path) -> Path:
         {"name": "home", "emptyDir": {"sizeLimit": "20Gi"}},
         {"name": "shm", "emptyDir": {"sizeLimit": "2Gi"}},
         {"name": "tmp", "emptyDir": {"sizeLimit": "2Gi"}},
-        {"name": "model-cache", "persistentVolumeClaim": {"claimName": "model-cache", "readOnly": True}},
-        {"name": "compile-cache", "persistentVolumeClaim": {"claimName": "model-cache"}},
+        {"name": "model-cache", "persistentVolumeClaim": {"claimName": "model-cache"}},
     ]
     for file in (ROOT / "models").glob("*.yaml"):
         text = file.read_text(encoding="utf-8")

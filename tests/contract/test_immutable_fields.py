@@ -19,7 +19,13 @@ from tests.unit.given import a_model, a_plan, an_environment
 IMMUTABLE = {
     "ConfigMap": ("immutable",),
     "Deployment": ("spec.selector",),
-    "Job": ("spec.selector", "spec.template", "spec.completions", "spec.completionMode"),
+    "Job": (
+        "spec.selector",
+        "spec.template",
+        "spec.completions",
+        "spec.completionMode",
+        "spec.podFailurePolicy",
+    ),
     "LeaderWorkerSet": ("spec.networkConfig",),
     "PersistentVolume": ("spec.csi", "spec.volumeMode"),
     "PersistentVolumeClaim": (
@@ -81,6 +87,9 @@ ENVIRONMENT_CHANGES: list[dict[str, Any]] = [
     {"cache": {"sizeGib": 4000, "readBuckets": ["acme-weights"]}},
     {"monitoring": {"enabled": False}},
     {"monitoring": {"labels": {"release": "other"}}},
+    {"monitoring": {"receivers": {"chat": {"slack": {"webhook": "clients", "channel": "#llm"}}}}},
+    {"removal": "destroy"},
+    {"cache": {"sweep": "report", "sweepAfterDays": 90, "readBuckets": ["acme-weights"]}},
     {"checks": {"smoke": False}},
     {"litellm": {"masterKey": "master"}},
     {"officeHours": {"start": "0 7 * * 1-5", "end": "0 19 * * 1-5", "timezone": "Etc/UTC"}},

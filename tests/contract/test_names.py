@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -105,15 +106,26 @@ def key_of(plan: ModelPlan) -> str:
     [
         {"engine": {"name": "vllm", "version": "0.32.0"}},
         {"engine": {"maxModelLen": 4096}},
+        {"engine": {"env": {"VLLM_USE_DEEP_GEMM": "0"}}},
+        {"patches": [{"kind": "Deployment", "merge": {"spec": {"paused": False}}}]},
         {"accelerator": "l40s:2"},
         {"model": {"uri": "hf://Qwen/Qwen3-32B-FP8", "revision": "0123456789012345678901234567890123456789"}},
     ],
-    ids=lambda c: next(iter(c)),
+    ids=lambda c: str(c)[:40],
 )
 def test_another_engine_accelerator_setting_or_revision_compiles_into_another_folder(
     changes: dict[str, Any],
 ) -> None:
     assert key_of(only(a_model(**changes))) != key_of(only(a_model()))
+
+
+def test_another_accelerator_and_another_image_compile_into_another_folder() -> None:
+    plan = only(a_model())
+    release, accelerator = plan.serving.release, plan.serving.accelerator
+    built = replace(plan, serving=replace(plan.serving, release=replace(release, image="acme/vllm:1")))
+    other = replace(plan, serving=replace(plan.serving, accelerator=replace(accelerator, name="l4")))
+
+    assert len({key_of(plan), key_of(built), key_of(other)}) == 3
 
 
 @pytest.mark.parametrize(

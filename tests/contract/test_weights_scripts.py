@@ -16,8 +16,9 @@ import pytest
 
 from modelyard.objects.serving import weights
 from modelyard.objects.serving.pod import server_pod
+from modelyard.objects.serving.settings import model_path
 from tests.contract.local_hub import LocalHub, serving
-from tests.unit.given import a_model, a_plan
+from tests.unit.given import a_model, a_plan, an_environment
 
 COMMIT = "a" * 40
 WEIGHTS = b"w" * 5000
@@ -179,8 +180,8 @@ def test_a_server_waits_until_all_its_weights_are_marked(tmp_path: Path) -> None
     [*shell, _, name] = weights.await_container([], "x")["command"]
     script = weights.AWAIT_SCRIPT.replace("sleep 10", "sleep 0.1")
     waiting = subprocess.Popen(
-        [*shell, script, name, str(base), str(adapter)],
-        env={"MARKER": weights.MARKER, "PATH": os.environ["PATH"]},
+        [*shell, script, name, str(base / weights.MARKER), str(adapter / weights.MARKER)],
+        env={"PATH": os.environ["PATH"]},
         stdout=subprocess.PIPE,
         text=True,
     )
@@ -190,7 +191,7 @@ def test_a_server_waits_until_all_its_weights_are_marked(tmp_path: Path) -> None
     (adapter / weights.MARKER).touch()
     waiting.communicate(timeout=120)  # for a script that hangs; it takes a second
 
-    assert first == f"waiting for {adapter}\n"
+    assert first == f"waiting for {adapter / weights.MARKER}\n"
     assert waiting.returncode == 0
 
 
@@ -222,10 +223,97 @@ def test_a_server_waits_for_what_is_fetched_and_for_nothing_else() -> None:
         waits += [[c["command"][4:] for c in template["spec"].get("initContainers", [])]]
 
     assert waits == [
-        [["/models/hf/Qwen/Qwen3-8B/main", "/models/hf/acme/legal/main"]],
-        [["/models/hf/acme/legal/main"]],
+        [["/models/hf/Qwen/Qwen3-8B/main/.complete", "/models/hf/acme/legal/main/.complete"]],
+        [["/models/hf/acme/legal/main/.complete"]],
         [],
     ]
+
+
+def test_two_quantizations_of_a_repository_have_a_folder_each() -> None:
+    """One folder would be complete with the first file, and the second would never come."""
+    plans = [
+        planned
+        for name in ("Q4_K_M", "Q8_0")
+        for planned in a_plan(
+            a_model(
+                name=name.lower().replace("_", "-"),
+                model={
+                    "uri": "hf://Qwen/Qwen3-8B-GGUF",
+                    "file": f"Qwen3-8B-{name}.gguf",
+                    "architecture": "Qwen/Qwen3-8B",
+                },
+            )
+        ).models
+    ]
+    jobs = weights.fetch_jobs(plans, an_environment()).values()
+    told = [
+        {e["name"]: e.get("value") for e in job["spec"]["template"]["spec"]["containers"][0]["env"]}
+        for job in jobs
+    ]
+    targets = [each["TARGET"] for each in told]
+
+    assert targets == [f"/models/hf/Qwen/Qwen3-8B-GGUF/main--Qwen3-8B-{name}" for name in ("Q4_K_M", "Q8_0")]
+    assert [model_path(each).rpartition("/")[0] for each in plans] == targets
+
+
+VOCABULARY = b"IQ== 0\n"
+
+
+@pytest.fixture
+def vocabulary(tmp_path: Path) -> dict[str, str]:
+    """Variables of a fetch job for a vocabulary that lies on this disk."""
+    (tmp_path / "o200k_base.tiktoken").write_bytes(VOCABULARY)
+    return {
+        "VOCABULARY": "encodings/o200k_base.tiktoken",
+        "VOCABULARY_SHA256": hashlib.sha256(VOCABULARY).hexdigest(),
+        "VOCABULARY_URL": (tmp_path / "o200k_base.tiktoken").as_uri(),
+    }
+
+
+def test_a_vocabulary_comes_beside_the_weights(hub: str, tmp_path: Path, vocabulary: dict[str, str]) -> None:
+    target = tmp_path / "hf" / "acme" / "tiny" / "main"
+
+    result = fetch(hub, "acme/tiny", target, **vocabulary)
+
+    assert result.returncode == 0, result.stderr
+    assert (target / vocabulary["VOCABULARY"]).read_bytes() == VOCABULARY
+
+
+def test_a_vocabulary_comes_beside_weights_that_are_there(tmp_path: Path, vocabulary: dict[str, str]) -> None:
+    (tmp_path / weights.MARKER).touch()
+
+    result = fetch("http://127.0.0.1:9", "acme/tiny", tmp_path, **vocabulary)
+
+    assert result.returncode == 0, result.stderr
+    assert (tmp_path / vocabulary["VOCABULARY"]).read_bytes() == VOCABULARY
+
+
+def test_a_damaged_vocabulary_is_not_kept(tmp_path: Path, vocabulary: dict[str, str]) -> None:
+    (tmp_path / weights.MARKER).touch()
+
+    result = fetch(
+        "http://127.0.0.1:9", "acme/tiny", tmp_path, **vocabulary | {"VOCABULARY_SHA256": "0" * 64}
+    )
+
+    assert result.returncode == 6, result.stderr
+    assert not (tmp_path / vocabulary["VOCABULARY"]).exists()
+
+
+def test_sglang_finds_the_vocabulary_of_gpt_oss_beside_the_weights() -> None:
+    """Its library would download it, and the server may not; vLLM's has it inside."""
+    found = {}
+    for engine in ("sglang", "vllm"):
+        plan = a_plan(a_model(model="hf://openai/gpt-oss-20b", engine={"name": engine}))
+        [planned] = plan.models
+        spec = server_pod(planned, environment="lab", priority_class="x", settled=False, account="x")["spec"]
+        told = {each["name"]: each.get("value") for each in spec["containers"][0]["env"]}
+        [job] = weights.fetch_jobs(plan.models, plan.environment).values()
+        asked = {e["name"] for e in job["spec"]["template"]["spec"]["containers"][0]["env"]}
+        waits = spec["initContainers"][0]["command"][4:]
+        found[engine] = (told.get("TIKTOKEN_ENCODINGS_BASE"), "VOCABULARY_URL" in asked, len(waits))
+
+    folder = "/models/hf/openai/gpt-oss-20b/main/encodings"
+    assert found == {"sglang": (folder, True, 2), "vllm": (None, False, 1)}
 
 
 def test_scripts_hold_nothing_that_flux_would_substitute() -> None:

@@ -117,8 +117,8 @@ MOVES = {
                 'kept."""\n    install: bool = True\n',
             ),
             put(
-                f"{PACKAGE}/objects/delivery/addons.py",
-                '"retention": "15d"',
+                f"{PACKAGE}/objects/monitoring/metrics_volume.py",
+                '"retention": _RETENTION',
                 '"retention": f"{environment.monitoring.retention_days}d"',
             ),
         ),

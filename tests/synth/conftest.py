@@ -63,6 +63,7 @@ def stacks_of(name: str) -> set[str]:
     stacks = {"Network", "Cluster", "Karpenter", "ModelCache", "Secrets", "Delivery"}
     return (
         stacks
+        | ({"Alerts"} if any(each["sns"] for each in data["monitoring"]["receivers"].values()) else set())
         | ({"Metrics"} if data["monitoring"]["managed"] else set())
         | ({"Cost"} if data["cost"]["emails"] else set())
     )

@@ -39,6 +39,9 @@ class Platform(cdk.Stack):
         self.reports = aws.CheckReports(self, "Reports", cluster_name="team")
         self.secrets = aws.ModelSecrets(self, "Secrets", cluster_name="team", names=["team/hf-token"])
         self.metrics = aws.ManagedMetrics(self, "Metrics", cluster_name="team", dashboards=True)
+        self.alerts = aws.AlertPublisher(
+            self, "Alerts", cluster_name="team", topic_name="team-alerts", emails=["team@example.com"]
+        )
         self.costs = aws.CostAlarms(
             self, "Costs", name="team", tag=("owner", "team"), emails=["team@example.com"], monthly_usd=1000
         )

@@ -107,7 +107,9 @@ def test_flux_is_the_only_helm_release_and_is_pinned(each: Synthesis) -> None:
     assert (release["Namespace"], release["CreateNamespace"], release["Wait"]) == ("flux-system", True, True)
 
 
-def test_flux_applies_addons_then_platform_and_monitoring_and_what_delivers_the_models(each: Synthesis) -> None:
+def test_flux_applies_addons_then_platform_and_monitoring_and_what_delivers_the_models(
+    each: Synthesis,
+) -> None:
     objects = _objects(each)
 
     order = {name: o["spec"].get("dependsOn") for name, o in objects.items() if o["kind"] == "Kustomization"}

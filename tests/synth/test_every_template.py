@@ -167,7 +167,7 @@ def template_errors(template: Template) -> list[str]:
 
 def test_the_checks_see_planted_mistakes(prod: Synthesis) -> None:
     template = deepcopy(prod.templates["Secrets"])
-    (name,) = [n for n, r in template["Resources"].items() if r["Type"] == "AWS::SecretsManager::Secret"]
+    name, *_ = (n for n, r in template["Resources"].items() if r["Type"] == "AWS::SecretsManager::Secret")
     secret = template["Resources"][name]
 
     secret["Properties"]["KmsKeyId"] = {"Fn::ImportValue": "Shared:Key"}

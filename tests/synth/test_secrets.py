@@ -9,11 +9,15 @@ from tests.synth.conftest import Synthesis, environment_file
 
 
 def test_makes_the_secrets_that_the_environment_names_and_no_value(each: Synthesis) -> None:
-    secret = each.only("Secrets", "AWS::SecretsManager::Secret")
+    secrets = each.properties("Secrets", "AWS::SecretsManager::Secret")
 
-    assert secret["Name"] == f"{each.name}/inference/hf-token"
-    assert "KmsKeyId" in secret
-    assert secret.keys().isdisjoint({"SecretString", "GenerateSecretString"})
+    assert sorted(secret["Name"] for secret in secrets) == sorted(
+        environment_file(each.name)["secrets"].values()
+    )
+    assert f"{each.name}/inference/hf-token" in {secret["Name"] for secret in secrets}
+    for secret in secrets:
+        assert "KmsKeyId" in secret
+        assert secret.keys().isdisjoint({"SecretString", "GenerateSecretString"})
 
 
 def test_external_secrets_reads_exactly_these_secrets(dev: Synthesis) -> None:

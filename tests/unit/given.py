@@ -17,6 +17,9 @@ from modelyard.spec.yaml_source import read_yaml
 
 REGION = "us-east-2"
 
+PAGED = {"receivers": {"on-call": {"sns": {"emails": ["on-call@example.com"]}}}}
+"""`monitoring` of an environment whose alerts reach somebody."""
+
 ANSWER_KEYS = [
     "id",
     "weightsGiB",

@@ -126,6 +126,8 @@ ENVIRONMENT: dict[str, Any] = {
         "accessPointId": None,
         "weightsBucket": False,
         "readBuckets": (),
+        "sweep": None,
+        "sweepAfterDays": 30,
     },
     "cost": {
         "monthlyUsd": None,
@@ -145,6 +147,7 @@ ENVIRONMENT: dict[str, Any] = {
         "managedGrafana": False,
         "otlpEndpoint": None,
         "runbooks": None,
+        "receivers": {},
     },
     "gateways": {"internal": None, "public": None},
     "litellm": None,

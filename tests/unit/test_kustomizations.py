@@ -152,7 +152,15 @@ def test_argo_cd_has_an_application_for_each_model_that_takes_its_objects_along(
 
 
 def test_parts_have_names_of_their_own() -> None:
-    there = ["models/a", "models/_a", "models/_weights/x-fetch-1", "checks/a", "checks/_a", "extras/b", "platform"]
+    there = [
+        "models/a",
+        "models/_a",
+        "models/_weights/x-fetch-1",
+        "checks/a",
+        "checks/_a",
+        "extras/b",
+        "platform",
+    ]
 
     assert delivered_parts(there) == {
         "checks-a": "checks/_a",

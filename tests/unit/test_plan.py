@@ -9,7 +9,7 @@ import pytest
 from modelyard.cli.plan import plan_json
 from modelyard.findings import Severity
 from modelyard.spec import Environment
-from tests.unit.given import a_model, a_plan, an_environment, codes
+from tests.unit.given import PAGED, a_model, a_plan, an_environment, codes
 
 L40S = {"accelerator": "l40s", "limit": 64}
 
@@ -133,7 +133,7 @@ def test_a_strict_environment_stops_at_a_warning() -> None:
     single = a_model(replicas=1)
 
     relaxed = a_plan(single)
-    strict = a_plan(single, environment=an_environment(policy="strict"))
+    strict = a_plan(single, environment=an_environment(policy="strict", monitoring=PAGED))
 
     assert relaxed.deployable
     assert not strict.deployable
@@ -143,7 +143,8 @@ def test_a_strict_environment_stops_at_a_warning() -> None:
 
 def acknowledging(code: str, **more: str) -> Environment:
     accepted = {"code": code, "reason": "a test is not production"} | more
-    return an_environment(policy="strict", acknowledge=[accepted], pools={"g6e": L40S | {"limit": 4}})
+    pools = {"g6e": L40S | {"limit": 4}}
+    return an_environment(policy="strict", acknowledge=[accepted], pools=pools, monitoring=PAGED)
 
 
 @pytest.mark.parametrize(

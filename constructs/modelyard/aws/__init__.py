@@ -5,6 +5,7 @@ from __future__ import annotations
 import warnings
 from typing import Any
 
+from modelyard.aws.alert_topic import AlertPublisher
 from modelyard.aws.argo_cd import ManagedArgoCd
 from modelyard.aws.audit_log import AuditLog
 from modelyard.aws.check_reports import CheckReports
@@ -28,6 +29,7 @@ from modelyard.aws.system_nodes import SystemNodeGroup
 from modelyard.aws.weights_reader import WeightsReader
 
 __all__ = [
+    "AlertPublisher",
     "AuditLog",
     "CheckReports",
     "CostAlarms",

@@ -25,6 +25,8 @@ EXPORTERS = (
     "kubelet",
     "karpenter",
     "keda",
+    "flux",
+    "external-secrets",
     "litellm",
     "prometheus",
 )

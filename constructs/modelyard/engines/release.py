@@ -38,8 +38,9 @@ class Release:
     `image`: for accelerators; `cpu_image`: for CPUs, if the engine has one. `health` and `metrics_path`:
     paths on the server's port; `metrics_need_key`: metrics need the API key; `api_key_env`: the variable for
     the key. `floor`: the oldest version without a known vulnerability. `tracing`: whether the image can send
-    traces. `efa`: whether it has the libraries with which NCCL uses EFA. `supports`: features of a model file
-    that the engine supports, by the names in `memory/capability.py`.
+    traces. `efa`: whether it has the libraries with which NCCL uses EFA. `fetches_vocabularies`: whether its
+    libraries download vocabularies when they start. `supports`: features of a model file that the engine
+    supports, by the names in `memory/capability.py`.
     """
 
     engine: str
@@ -54,6 +55,7 @@ class Release:
     floor: str | None
     tracing: bool
     efa: bool
+    fetches_vocabularies: bool
     memory: MemoryFacts
     architectures: frozenset[str]
     flags: Mapping[str, Flag]

@@ -55,6 +55,7 @@ def _release(table: Mapping[str, Any]) -> Release:
         floor=table.get("securityFloor", {}).get("version"),
         tracing=table.get("tracing", False),
         efa=table.get("efa", False),
+        fetches_vocabularies=table.get("fetchesVocabularies", False),
         memory=memory_facts(*table.get("memory", (table["engine"], table["version"]))),
         architectures=frozenset(table["architectures"]),
         flags=MappingProxyType(flags),

@@ -342,6 +342,15 @@ _CHECKS = (
         "Lower the models' maximum replicas, or raise the grant.",
     ),
     _warning(
+        "PAGE001",
+        "Alerts fire, and nobody is told",
+        "Alertmanager's default configuration sends everything nowhere. Where policy is strict, somebody depends on the models, "
+        "and would learn of an outage from their users. A receiver with `teams` hears of these teams' models alone: not of "
+        "nodes, GPUs, deliveries and secrets.",
+        "Name a receiver without `teams` under `monitoring.receivers`: an SNS topic, a Slack channel or a PagerDuty service. "
+        "Where alerts are routed elsewhere, such as in managed Grafana, acknowledge the finding and say so.",
+    ),
+    _warning(
         "TEAM002",
         "The model's owner is not a team of the environment",
         "Nobody has access on the owner's behalf, and no share limits its models.",

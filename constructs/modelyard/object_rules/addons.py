@@ -36,6 +36,9 @@ def addon_findings(items: list[Manifest]) -> Iterator[Finding]:
         for item in items
         if item["kind"] == "Namespace" and (labels := at(item, "metadata.labels"))
     }
+    for item in items:
+        if item["kind"] == "HelmRelease":
+            yield from _retry_findings(item)
     for addon in addons:
         if levels.get(addon.namespace) == "restricted":
             yield from _restricted_findings(addon)
@@ -59,6 +62,19 @@ def _addon(item: Manifest) -> _Addon | None:
         return None
     chart = charts().get(str(name))
     return _Addon(item, chart, str(namespace), values or {}) if chart else None
+
+
+def _retry_findings(release: Manifest) -> Iterator[Finding]:
+    """Releases that Flux gives up: install and upgrade must be tried again without an end."""
+    for action in ("install", "upgrade"):
+        strategy = at(release, f"spec.{action}.strategy.name")
+        retries = at(release, f"spec.{action}.remediation.retries")
+        if strategy != "RetryOnFailure" and not (isinstance(retries, int) and retries < 0):
+            yield broken(
+                release,
+                f"stays failed once its {action} has failed {(retries or 0) + 1} times",
+                f"keep spec.{action}.strategy: {{name: RetryOnFailure}}",
+            )
 
 
 def _restricted_findings(addon: _Addon) -> Iterator[Finding]:

@@ -8,6 +8,7 @@ from collections.abc import Iterator
 from modelyard.findings import Finding
 from modelyard.names import NODE_POOL_LABEL
 from modelyard.object_rules.broken import broken
+from modelyard.object_rules.one_off_jobs import one_off_findings
 from modelyard.object_rules.pods import (
     DRAIN,
     SERVING,
@@ -20,6 +21,7 @@ from modelyard.object_rules.pods import (
     window,
 )
 from modelyard.object_rules.quantities import quantity, unreadable
+from modelyard.object_rules.volumes import volume_findings
 
 _AMOUNT = "write a number with a unit, such as 500m or 2Gi"
 _ROLLING = {
@@ -37,6 +39,7 @@ def pod_findings(workload: Manifest) -> Iterator[Finding]:
     for template in pod_templates(workload):
         yield from _restriction_findings(workload, template["spec"])
         yield from _resource_findings(workload, template["spec"])
+        yield from volume_findings(workload, template["spec"], runs_engine=runs_engine(workload))
         policy = template["spec"].get("restartPolicy", "Always")
         if workload["kind"] in ("Job", "CronJob") and policy not in ("Never", "OnFailure"):
             yield broken(workload, f"starts again whatever it did: restartPolicy {policy}", "keep Never")
@@ -58,6 +61,8 @@ def pod_findings(workload: Manifest) -> Iterator[Finding]:
         yield broken(
             workload, "may start workers in another zone than their leader", "keep the workers' podAffinity"
         )
+    if workload["kind"] in ("Job", "CronJob"):
+        yield from one_off_findings(workload)
     if workload["kind"] in SERVING:
         yield from _serving_findings(workload, pod_templates(workload)[0])
 
@@ -156,10 +161,6 @@ def _engine_findings(workload: Manifest, spec: Manifest) -> Iterator[Finding]:
         yield broken(workload, "has a Hugging Face token", "leave the token to the fetch job")
     if spec.get("automountServiceAccountToken") is not False:
         yield broken(workload, "may talk to the API server", "keep automountServiceAccountToken: false")
-    for mount in server.get("volumeMounts") or []:
-        path = mount.get("mountPath")
-        if path in ("/models", "/local") and mount.get("readOnly") is not True:
-            yield broken(workload, f"can write to its weights in {path}", "keep readOnly: true")
 
 
 def _resource_findings(workload: Manifest, spec: Manifest) -> Iterator[Finding]:

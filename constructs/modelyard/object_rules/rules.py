@@ -9,6 +9,7 @@ from typing import Any
 from modelyard.findings import Finding
 from modelyard.object_rules.addons import addon_findings
 from modelyard.object_rules.broken import broken
+from modelyard.object_rules.cache_folders import sweep_findings
 from modelyard.object_rules.delivery import delivery_findings
 from modelyard.object_rules.joins import join_findings, reference_findings
 from modelyard.object_rules.networks import network_findings
@@ -19,6 +20,7 @@ from modelyard.object_rules.routes import route_findings
 from modelyard.object_rules.scalers import scaler_findings
 from modelyard.object_rules.shares import share_findings
 from modelyard.object_rules.sizes import size_findings
+from modelyard.object_rules.watching import watching_findings
 from modelyard.secret_values import is_harmless, names_a_secret, sightings, with_anchors
 
 __all__ = ["DRAIN", "check_objects", "pod_templates", "selects"]
@@ -65,6 +67,8 @@ def check_objects(objects: Iterable[Manifest]) -> list[Finding]:
         *share_findings(items),
         *addon_findings(items),
         *delivery_findings(items),
+        *watching_findings(items),
+        *sweep_findings(items),
     ]
     open_to_hosts = {i["metadata"]["name"] for i in items if i["kind"] == "Namespace" and _unrestricted(i)}
     for item in items:

@@ -102,10 +102,12 @@ def compile_cache(subject: RenderedModel) -> Reading:
         return beside_the_point(f"{subject.engine.name} has no compile cache that may be shared")
     if subject.plan.model.cache_strategy == "s3-stream":
         return beside_the_point("streamed weights come without a shared volume")
+    if subject.plan.serving.on_cpu:
+        return beside_the_point("code for CPUs is not shared between types of them")
     root = variables(subject.server).get("VLLM_CACHE_ROOT")
     volume = volume_of(subject.pod, mount_of(subject.server, str(root))) or {}
     if "persistentVolumeClaim" not in volume:
-        return failed(f"VLLM_CACHE_ROOT {root} is lost with the pod", "keep the volume `compile-cache`")
+        return failed(f"VLLM_CACHE_ROOT {root} is lost with the pod", f"keep its mount of {root}")
     return passed(f"{root} is shared")
 
 

@@ -21,6 +21,7 @@ from modelyard.objects.manifest import Manifest, file_name
 from modelyard.objects.monitoring.monitors import model_rules, platform_monitoring
 from modelyard.objects.patches import apply_patches, schema_findings
 from modelyard.objects.platform.shared import platform
+from modelyard.objects.serving.cache_sweep import cache_sweep
 from modelyard.objects.serving.model import model_server
 from modelyard.objects.serving.weights import fetch_jobs, fetched_sources
 from modelyard.objects.traffic.gateways import model_gateways
@@ -32,6 +33,9 @@ PLATFORM = "platform"
 MONITORING = "monitoring"
 ADDONS = "addons"
 APPLICATIONS = "argocd"
+
+SWEEP = f"{MODELS_FOLDER}/_sweep"
+"""Folder of what deletes old weights from the cache."""
 
 LITELLM = f"{MODELS_FOLDER}/_litellm"
 """Folder of the proxy in front of all models."""
@@ -210,6 +214,8 @@ def default_objects(plan: Plan) -> Folders:
         ]
         if jobs := [*_checks(members, environment)]:
             folders[f"{CHECKS_FOLDER}/{name}"] = jobs
+    if sweep := [*cache_sweep(environment, _items(folders))]:
+        folders[SWEEP] = sweep
     if any(folder.startswith(f"{CHECKS_FOLDER}/") for folder in folders):
         folders[PROGRAMS] = [*client_programs(environment)]
     return folders | _delivery(plan, folders)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any, Literal
 
 Severity = Literal["critical", "warning", "info"]
@@ -55,6 +55,14 @@ class RuleGroup:
 
     name: str
     rules: tuple[Recording | Alert, ...]
+
+    def labelled(self, labels: Mapping[str, str]) -> RuleGroup:
+        """The group with `labels` on every alert; receivers choose by them."""
+        rules = (
+            replace(rule, labels={**rule.labels, **labels}) if isinstance(rule, Alert) else rule
+            for rule in self.rules
+        )
+        return replace(self, rules=tuple(rules)) if labels else self
 
     def document(self, runbooks: str | None = None) -> dict[str, Any]:
         return {

@@ -16,7 +16,11 @@ from modelyard.spec.labels import LabelKey, LabelValue, TagKey, TagValue
 from modelyard.spec.network import Cidr, Network
 from modelyard.spec.operation import Access, AllowedClients, Availability, Replicas, Scaling, parse_replicas
 from modelyard.spec.pool import Pool
+from modelyard.spec.receivers import Receiver
 from modelyard.spec.storage import Cache
+
+# Other partitions by the regions' names (AWS General Reference, ARN format).
+_PARTITIONS = {"cn": "aws-cn"}
 
 
 class Monitoring(Document):
@@ -48,6 +52,18 @@ class Monitoring(Document):
     """URL of the published `docs/runbooks`, without a trailing slash; alerts then link to
     `RUNBOOKS/ALERT.md`."""
 
+    receivers: dict[ObjectName, Receiver] = Field(default_factory=dict)
+    """Who is told of alerts, by name; needs the Prometheus that Modelyard installs."""
+
+    @model_validator(mode="after")
+    def _receivers_need_ours(self) -> Self:
+        if self.receivers and not (self.enabled and self.install):
+            raise ValueError(
+                "receivers needs enabled and install: they are the Alertmanager's that Modelyard installs; route alerts in "
+                "yours instead"
+            )
+        return self
+
     @model_validator(mode="after")
     def _managed_needs_ours(self) -> Self:
         if self.managed and not (self.enabled and self.install):
@@ -57,6 +73,16 @@ class Monitoring(Document):
         if self.managed_grafana and not self.managed:
             raise ValueError("managedGrafana needs managed: it shows the metrics that are kept there")
         return self
+
+    @property
+    def receiver_secrets(self) -> tuple[str, ...]:
+        """Logical names of the receivers' secrets, each once."""
+        return tuple(sorted({each.secret for each in self.receivers.values() if each.secret}))
+
+    @property
+    def publishes(self) -> bool:
+        """Whether alerts go to an SNS topic."""
+        return any(each.sns for each in self.receivers.values())
 
     @property
     def prometheus_url(self) -> str:
@@ -160,8 +186,10 @@ class Override(Document):
     """A number, or `{min, max}` for autoscaling."""
     scaling: Scaling | None = None
     pool: str | None = None
+    """Pool of this environment, by name; default: the cheapest that fits."""
     access: Access | None = None
     availability: Availability | None = None
+    """`zonal` spreads replicas over zones; `single` accepts an outage at every disruption."""
 
 
 def _known(code: str) -> str:
@@ -260,6 +288,13 @@ class Environment(Document):
     def readable_buckets(self) -> tuple[str, ...]:
         """Buckets from which model servers can stream weights."""
         return (*((self.weights_bucket,) if self.weights_bucket else ()), *self.cache.read_buckets)
+
+    @property
+    def alert_topic(self) -> str:
+        """ARN of the topic that is created for receivers with `emails`."""
+        partition = _PARTITIONS.get(self.region.partition("-")[0], "aws")
+        partition = "aws-us-gov" if self.region.startswith("us-gov-") else partition
+        return f"arn:{partition}:sns:{self.region}:{self.account}:modelyard-{self.name}-alerts"
 
     @property
     def reports_checks(self) -> bool:

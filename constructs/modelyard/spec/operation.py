@@ -25,12 +25,13 @@ from modelyard.spec.weights import CacheStrategy
 
 Availability = Literal["zonal", "single"]
 _BatchFile = Annotated[str, Field(pattern=r"^efs://batches(/[A-Za-z0-9_.-]+)+$"), AfterValidator(check_uri)]
+TeamName = Annotated[str, Field(pattern=r"^[A-Za-z0-9]([A-Za-z0-9_.-]{0,61}[A-Za-z0-9])?$")]
 
 
 class Owner(Document):
     """Who is responsible for the model, and who pays for it."""
 
-    team: Annotated[str, Field(pattern=r"^[A-Za-z0-9]([A-Za-z0-9_.-]{0,61}[A-Za-z0-9])?$")]
+    team: TeamName
     """Team that owns the model, as the environment's `teams` and the labels name it."""
     cost_center: Annotated[str, Field(pattern=r"^[A-Za-z0-9]([A-Za-z0-9_.-]{0,61}[A-Za-z0-9])?$")] | None = (
         None

@@ -45,6 +45,17 @@ class Cache(Document):
     read_buckets: tuple[BucketName, ...] = ()
     """Existing buckets from which `s3://` models are streamed; servers can only read them."""
 
+    sweep: Literal["delete", "report", "off"] | None = None
+    """What happens on Sundays to revisions and compiled kernels that no model has named for `sweepAfterDays`:
+    `report` only says what could go. Default: `delete`; `off` with `fileSystemId`, which others may use."""
+    sweep_after_days: Annotated[int, Field(ge=7, le=3650)] = 30
+    """Days for which they stay. Of a repository that a model uses, the revision before always stays."""
+
+    @property
+    def sweeping(self) -> Literal["delete", "report", "off"]:
+        """What the sweep does."""
+        return self.sweep or ("off" if self.file_system_id else "delete")
+
     @model_validator(mode="after")
     def _both_or_none(self) -> Self:
         if (self.file_system_id is None) != (self.access_point_id is None):

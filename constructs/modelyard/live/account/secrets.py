@@ -7,6 +7,7 @@ appears in no message, exception or log.
 from __future__ import annotations
 
 import logging
+import re
 import secrets
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -28,7 +29,7 @@ CERTIFICATE_KEYS = ("tls.crt", "tls.key")
 MOST_BYTES = 65536
 """Limit of Secrets Manager: SecretString of PutSecretValue, AWS Secrets Manager API reference."""
 
-SecretKind = Literal["key", "master key", "certificate", "token"]
+SecretKind = Literal["key", "master key", "certificate", "token", "webhook"]
 
 
 class WrongValue(Exception):
@@ -120,6 +121,9 @@ def kind_of(logical: str, environment: Environment, catalogue: Catalogue) -> Sec
     gateways = (environment.gateways.internal, environment.gateways.public)
     if any(gateway and gateway.certificate == logical for gateway in gateways):
         return "certificate"
+    receivers = environment.monitoring.receivers.values()
+    if any(each.slack and each.slack.webhook == logical for each in receivers):
+        return "webhook"
     if any(model.model.auth == logical for model in catalogue.models.values()):
         return "token"
     if environment.litellm and environment.litellm.master_key == logical:
@@ -152,6 +156,8 @@ def checked_value(text: str, kind: SecretKind) -> tuple[str, str]:
     if kind == "certificate":
         _check_certificate(value)
         return value, ""
+    if kind == "webhook" and not re.fullmatch(r"https://[^\s/]+/\S+", value):
+        raise WrongValue("a webhook is an address such as https://hooks.slack.com/services/...; this is none")
     spaces = value != value.strip()
     return value, "the value begins or ends with white space, which is part of it" if spaces else ""
 

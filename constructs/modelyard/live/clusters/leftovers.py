@@ -148,11 +148,13 @@ def _interfaces(account: Account, cluster: str) -> Iterator[_Found]:
 
 
 def _volumes(account: Account, cluster: str) -> Iterator[_Found]:
-    answer = account.ask(Operation("ec2", "DescribeVolumes"), Filters=[_owned(cluster), _AVAILABLE])
-    for each in answer["Volumes"]:
-        claim = _tags(each).get("kubernetes.io/created-for/pvc/name")
-        detail = f"{each['Size']} GiB" + (f" of claim {claim}" if claim else "")
-        yield _Found(each["VolumeId"], detail, _tags(each))
+    # The second mark is that of EKS Auto Mode's own driver.
+    for mark in (_owned(cluster), _named("eks:eks-cluster-name", cluster)):
+        answer = account.ask(Operation("ec2", "DescribeVolumes"), Filters=[mark, _AVAILABLE])
+        for each in answer["Volumes"]:
+            claim = _tags(each).get("kubernetes.io/created-for/pvc/name")
+            detail = f"{each['Size']} GiB" + (f" of claim {claim}" if claim else "")
+            yield _Found(each["VolumeId"], detail, _tags(each))
 
 
 def _groups(account: Account, cluster: str) -> Iterator[_Found]:

@@ -24,7 +24,16 @@ from modelyard.objects.network import ENDPOINT_CHECK
 from modelyard.objects.platform.priority import PRIORITY_CLASS
 from modelyard.objects.pods.digest import digest
 from modelyard.objects.pods.images import BOTO3, PYTHON
-from modelyard.objects.pods.parts import Container, Pod, config_map, empty_dir, mount, variables
+from modelyard.objects.pods.parts import (
+    UNDISTURBED,
+    Container,
+    Pod,
+    config_map,
+    empty_dir,
+    mount,
+    one_off,
+    variables,
+)
 from modelyard.objects.serving.pod import server_pod
 from modelyard.planning import OURS, ModelPlan
 from modelyard.planning.identity import service_account
@@ -147,17 +156,19 @@ def _job(program: Program, plan: ModelPlan, environment: Environment, own: Mappi
         account=service_account(plan, environment),
     )
     patches = [patch.model_dump(mode="json") for patch in plan.model.patches]
-    spec: dict[str, Any] = {
-        "backoffLimit": program.retries,
-        "activeDeadlineSeconds": plan.startup.deadline + program.seconds,
-        "template": {"metadata": {"labels": labels}, "spec": pod},
-    }
+    spec = one_off(
+        {
+            "backoffLimit": program.retries,
+            "activeDeadlineSeconds": plan.startup.deadline + program.seconds,
+            "template": {"metadata": {"labels": labels, "annotations": dict(UNDISTURBED)}, "spec": pod},
+        }
+    )
     if environment.delivery != "flux":  # Flux would recreate a Job that its TTL deleted
         spec["ttlSecondsAfterFinished"] = _WEEK
     return manifest(
         api_version="batch/v1",
         kind="Job",
-        name=f"{plan.name}-{program.kind}-{digest([pod, server, patches])}",
+        name=f"{plan.name}-{program.kind}-{digest([spec, server, patches])}",
         namespace=environment.namespace,
         labels=labels,
         annotations={**model_annotations(plan), **_handling(environment)},

@@ -13,7 +13,10 @@ from modelyard.objects.delivery.git_addon import git_addon
 from modelyard.objects.delivery.helm_addon import helm_addon
 from modelyard.objects.labels import platform_labels
 from modelyard.objects.manifest import Manifest, manifest
+from modelyard.objects.monitoring.delivery_states import flux_states
+from modelyard.objects.monitoring.metrics_volume import metrics_class, prometheus_storage
 from modelyard.objects.monitoring.monitors import DCGM_NAMESPACE
+from modelyard.objects.monitoring.paging import alertmanager_values
 from modelyard.objects.platform.accelerator_pool import stated_prices
 from modelyard.planning import Plan
 from modelyard.releases import chart, definitions
@@ -187,17 +190,20 @@ def _gpu_metrics(environment: Environment) -> Iterator[Manifest]:
 def _prometheus(environment: Environment) -> Iterator[Manifest]:
     namespace = environment.monitoring.namespace
     yield _namespace(namespace, "privileged")  # node-exporter reads the host
+    yield metrics_class(environment)
     yield from _addon(
         environment,
         "kube-prometheus-stack",
         namespace=namespace,
         values={
             **{part: {"enabled": False} for part in ("kubeEtcd", "kubeScheduler", "kubeControllerManager")},
+            **alertmanager_values(environment),
+            **flux_states(environment),
             "prometheus": {
                 "serviceAccount": {"name": METRICS_ACCOUNT},
                 "prometheusSpec": {
                     "serviceMonitorSelectorNilUsesHelmValues": True,
-                    "retention": "15d",
+                    **prometheus_storage(environment),
                     **(
                         {"remoteWrite": [_managed_workspace(environment)]}
                         if environment.monitoring.managed

@@ -10,6 +10,12 @@ from modelyard.objects.delivery.argocd import IN_CLUSTER, argo_application
 from modelyard.objects.labels import platform_labels
 from modelyard.objects.manifest import Manifest, manifest
 
+# For ever: after its last retry Flux leaves a release failed until somebody resets it, and a registry may
+# well be away for longer than five tries. No remediation in between, which uninstalls after a failed install
+# and rolls back after a failed upgrade: a controller would come and go with every try (helm-controller 1.5.3,
+# HelmRelease v2, spec.install.strategy).
+_TRIED_AGAIN = {"name": "RetryOnFailure", "retryInterval": "5m"}
+
 
 def helm_addon(
     *,
@@ -67,8 +73,8 @@ def helm_addon(
                 "sourceRef": {"kind": "HelmRepository", "name": name},
             }
         },
-        "install": {"crds": "Create" if definitions else "Skip", "remediation": {"retries": 5}},
-        "upgrade": {"crds": "CreateReplace" if definitions else "Skip", "remediation": {"retries": 3}},
+        "install": {"crds": "Create" if definitions else "Skip", "strategy": _TRIED_AGAIN},
+        "upgrade": {"crds": "CreateReplace" if definitions else "Skip", "strategy": _TRIED_AGAIN},
         "values": dict(values),
     }
     if after:

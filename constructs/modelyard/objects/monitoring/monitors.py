@@ -7,11 +7,12 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from modelyard.hardware import accelerator_of
-from modelyard.names import NODE_POOL_LABEL
+from modelyard.names import EXTERNAL_SECRETS, FLUX_NAMESPACE, NODE_POOL_LABEL
 from modelyard.objects.labels import model_labels, platform_labels
 from modelyard.objects.manifest import Manifest, manifest
 from modelyard.observability import RuleGroup, model_groups, platform_groups
 from modelyard.observability.dashboards import dashboards
+from modelyard.observability.delivery_alerts import FLUX_CONTROLLERS
 from modelyard.planning import ModelPlan, Plan
 from modelyard.spec import Environment
 
@@ -60,6 +61,13 @@ def platform_monitoring(plan: Plan) -> Iterator[Manifest]:
         )
     vendors = {accelerator_of(pool.accelerator).vendor for pool in environment.pools.values()}
     yield _pod_monitor(environment, "karpenter", "kube-system", {"app.kubernetes.io/name": "karpenter"}, 8080)
+    if environment.delivery == "flux":
+        # The chart's NetworkPolicy allow-scraping admits every namespace to this port (flux2 2.18.3).
+        for controller in FLUX_CONTROLLERS:
+            yield _pod_monitor(environment, controller, FLUX_NAMESPACE, {"app": controller}, 8080)
+    if environment.secrets and environment.delivery != "none":
+        selector = {"app.kubernetes.io/name": EXTERNAL_SECRETS}
+        yield _pod_monitor(environment, EXTERNAL_SECRETS, EXTERNAL_SECRETS, selector, 8080, _THEIR_LABELS)
     if any(model.model.autoscaled for model in plan.models):
         yield _pod_monitor(
             environment,

@@ -15,7 +15,7 @@ from modelyard.objects.platform.kept_replicas import kept_replicas
 from modelyard.objects.platform.lustre_owner import lustre_owner
 from modelyard.objects.platform.model_cache import shared_model_cache
 from modelyard.objects.platform.namespace import model_namespace
-from modelyard.objects.platform.secrets import synchronized_secrets
+from modelyard.objects.platform.secrets import external_secret, synchronized_secrets
 from modelyard.objects.platform.team_namespace import team_namespace
 from modelyard.objects.platform.team_share import team_share
 from modelyard.planning import Plan
@@ -70,11 +70,19 @@ def platform(plan: Plan) -> Iterator[Manifest]:
             labels=platform_labels("identity"),
             automountServiceAccountToken=False,
         )
+    paging = environment.monitoring.receiver_secrets  # of the namespace that pages
     exposed = bool(environment.gateways.internal or environment.gateways.public)
     if environment.secrets:
         yield from synchronized_secrets(
             namespace=environment.namespace,
             region=environment.region,
-            secrets=environment.secrets,
-            readers=[GATEWAYS] if exposed else [],
+            secrets={name: key for name, key in environment.secrets.items() if name not in paging},
+            readers=[
+                *([GATEWAYS] if exposed else []),
+                *([environment.monitoring.namespace] if paging else []),
+            ],
+        )
+    for name in paging:  # Alertmanager mounts them, and waits until they are there
+        yield external_secret(
+            name=name, namespace=environment.monitoring.namespace, key=environment.secrets[name]
         )

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, Final
 
+from modelyard.names import DO_NOT_DISRUPT
 from modelyard.objects.manifest import Manifest
 from modelyard.objects.pods.security import container_security_context, pod_security_context
 
@@ -106,16 +107,30 @@ def empty_dir(name: str, size: str, *, medium: str | None = None) -> Manifest:
     return {"name": name, "emptyDir": {**({"medium": medium} if medium else {}), "sizeLimit": size}}
 
 
-def claim(name: str, claim_name: str | None = None, *, read_only: bool = False) -> Manifest:
-    """A volume from a PersistentVolumeClaim, by default named like the volume."""
-    source: Manifest = {"claimName": claim_name or name}
-    return {"name": name, "persistentVolumeClaim": {**source, "readOnly": True} if read_only else source}
+def claim(name: str, claim_name: str | None = None) -> Manifest:
+    """A volume from a PersistentVolumeClaim, by default named like the volume.
+
+    One per claim and pod: the kubelet mounts a claim once, under the first volume's name, and waits for ever
+    for a second one (kubernetes/kubernetes#132921). What may not be written says so in its mounts.
+    """
+    return {"name": name, "persistentVolumeClaim": {"claimName": claim_name or name}}
 
 
 def config_map(name: str, map_name: str, items: Sequence[Manifest] | None = None) -> Manifest:
     """A volume from a ConfigMap; `items`: keys with their paths, default all."""
     source: Manifest = {"name": map_name}
     return {"name": name, "configMap": {**source, "items": list(items)} if items is not None else source}
+
+
+UNDISTURBED: Final[Mapping[str, str]] = {DO_NOT_DISRUPT: "true"}
+"""Annotation of a pod that runs to its end: Karpenter does not move it to a cheaper node half-way."""
+
+
+def one_off(spec: Mapping[str, Any], *, fatal: Sequence[Manifest] = ()) -> Manifest:
+    """`spec` of a Job whose pods may be taken away by a drained or a lost node: that is no failure of theirs,
+    and does not count against `backoffLimit`; `fatal`: further rules, of failures that no try can mend."""
+    gone = {"action": "Ignore", "onPodConditions": [{"type": "DisruptionTarget", "status": "True"}]}
+    return {**spec, "podFailurePolicy": {"rules": [gone, *fatal]}}
 
 
 def spread(key: str, labels: Mapping[str, str], **fields: Any) -> Manifest:

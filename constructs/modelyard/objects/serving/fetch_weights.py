@@ -12,6 +12,7 @@ import shutil
 import subprocess
 import sys
 import time
+import urllib.request
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any, TypeVar
@@ -24,6 +25,7 @@ _NOT_SERVED = ["*.pth", "*.gguf", "*.onnx", "original/*", "metal/*"]
 def main() -> None:
     target, marker = Path(os.environ["TARGET"]), os.environ["MARKER"]
     if (target / marker).exists():
+        _vocabulary(target)
         print(target, "is complete")
         return
     _install()
@@ -57,9 +59,26 @@ def main() -> None:
             path.unlink()
             print(file.rfilename, "is damaged and was removed; the next run fetches it again")
             sys.exit(6)
+    _vocabulary(partial)
     (partial / marker).write_text(commit)
     partial.rename(target)
     print(target, "is complete:", len(files), "files of commit", commit)
+
+
+def _vocabulary(folder: Path) -> None:
+    """Put the file that a library of the engine would download beside the weights, if it needs one."""
+    name = os.environ.get("VOCABULARY")
+    if not name or (folder / name).exists():
+        return
+    with urllib.request.urlopen(os.environ["VOCABULARY_URL"], timeout=120) as answer:
+        content = answer.read()
+    if hashlib.sha256(content).hexdigest() != os.environ["VOCABULARY_SHA256"]:
+        print(name, "is damaged: its checksum is not the one that the engine expects")
+        sys.exit(6)
+    (folder / name).parent.mkdir(exist_ok=True)
+    beside = folder / f"{name}.partial"
+    beside.write_bytes(content)
+    beside.rename(folder / name)
 
 
 def _install() -> None:

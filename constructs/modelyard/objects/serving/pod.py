@@ -8,6 +8,7 @@ from typing import Any
 from modelyard.engines import ServeSettings, engine, server_args, server_command, server_env
 from modelyard.engines.engine import CACHE, HOME
 from modelyard.engines.vllm import KV_TRANSFER_PORT
+from modelyard.engines.vocabularies import FOLDER
 from modelyard.names import DO_NOT_DISRUPT, NODE_POOL_LABEL
 from modelyard.object_rules.pods import DRAIN
 from modelyard.objects.labels import (
@@ -37,9 +38,10 @@ from modelyard.objects.serving.settings import engine_port, serve_settings
 from modelyard.objects.serving.weights import (
     LOCAL_PATH,
     await_container,
+    awaited,
     cached_paths,
     copy_container,
-    fetched_sources,
+    vocabulary,
 )
 from modelyard.objects.traffic.router import routing_sidecar
 from modelyard.planning import ModelPlan
@@ -111,8 +113,8 @@ def server_pod(
 def _init_containers(plan: ModelPlan) -> list[dict[str, Any]]:
     image = server_image(plan)
     found = []
-    if sources := fetched_sources(plan):
-        found.append(await_container([source.target for source in sources], image))
+    if paths := awaited(plan):
+        found.append(await_container(paths, image))
     if plan.model.cache_strategy == "nvme":
         found.append(copy_container(cached_paths(plan), image, plan.pod.memory_limit.quantity))
     if plan.role == "decode":
@@ -134,12 +136,21 @@ def server_variables(
         **_OFFLINE,
         **(cache or engine(release.engine).compile_variables(None)),
         **server_env(settings, release),
+        **_vocabulary_folder(plan, settings),
         **plan.model.engine.env,
     }
     addresses = dict.fromkeys(engine(release.engine).addresses(settings), "status.podIP")
     key = plan.model.access.api_key
     secrets = {release.api_key_env: key} if key and release.api_key_env else {}
     return variables(fixed, fields=addresses, secrets=secrets)
+
+
+def _vocabulary_folder(plan: ModelPlan, settings: ServeSettings) -> dict[str, str]:
+    """Where a library finds the vocabulary that it would download otherwise: beside the weights."""
+    found = vocabulary(plan)
+    if found is None or not settings.model_path.startswith("/"):
+        return {}
+    return {found.variable: f"{settings.model_path}/{FOLDER}"}
 
 
 def _server(
@@ -238,8 +249,9 @@ def _mounts(plan: ModelPlan, cache: Mapping[str, str]) -> list[dict[str, Any]]:
 
 
 def compile_cache_mount(cache: Mapping[str, str]) -> Manifest:
+    """The folder of compiled kernels, beside the weights in the same volume, which may be written."""
     path = cache["VLLM_CACHE_ROOT"]
-    return mount("compile-cache", path, folder=f"compile/{path.rpartition('/')[2]}")
+    return mount(CLAIM, path, folder=f"compile/{path.rpartition('/')[2]}")
 
 
 def _volumes(plan: ModelPlan, settings: ServeSettings, *, shared: bool) -> list[dict[str, Any]]:
@@ -248,10 +260,8 @@ def _volumes(plan: ModelPlan, settings: ServeSettings, *, shared: bool) -> list[
         empty_dir("shm", plan.pod.shm.quantity, medium="Memory"),
         empty_dir("tmp", "2Gi"),
     ]
-    if cached_paths(plan):
-        volumes.append(claim(CLAIM, read_only=True))
-    if shared:
-        volumes.append(claim("compile-cache", CLAIM))
+    if shared or cached_paths(plan):
+        volumes.append(claim(CLAIM))
     if plan.model.cache_strategy == "nvme":
         volumes.append(empty_dir("local", (plan.pod.ephemeral * 1.5).quantity))
     if files := engine(plan.serving.release.engine).files(settings):

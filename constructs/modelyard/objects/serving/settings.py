@@ -7,7 +7,7 @@ from typing import Any
 from modelyard.engines import Ranks, ServeSettings
 from modelyard.memory.loaded_model import images_per_prompt
 from modelyard.objects.pods.ports import ENGINE_PORT, PORT
-from modelyard.objects.serving.weights import LOCAL_PATH, cache_path, weights_path
+from modelyard.objects.serving.weights import LOCAL_PATH, cache_path, gguf_files, weights_path
 from modelyard.planning import ModelPlan
 from modelyard.spec.weights import SpeculativeDecoding
 
@@ -72,7 +72,7 @@ def engine_port(plan: ModelPlan) -> int:
 def model_path(plan: ModelPlan) -> str:
     """Path of the server's weights: a folder, a GGUF file, or a bucket."""
     weights = plan.model.model
-    folder = _on_disk(plan, weights_path(weights.uri, weights.revision))
+    folder = _on_disk(plan, weights_path(weights.uri, weights.revision, gguf_files(weights.file)))
     return f"{folder}/{weights.file}" if weights.file else folder
 
 

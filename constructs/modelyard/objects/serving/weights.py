@@ -8,13 +8,23 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from importlib.resources import files
 
+from modelyard.engines.vocabularies import EncodingFile, vocabulary_of
 from modelyard.names import WEIGHTS_FETCH, WEIGHTS_READER
 from modelyard.objects.labels import platform_labels
 from modelyard.objects.manifest import Manifest, manifest
 from modelyard.objects.platform.model_cache import CLAIM, MOUNT_PATH
 from modelyard.objects.pods.digest import digest
 from modelyard.objects.pods.images import BOTO3, PYTHON
-from modelyard.objects.pods.parts import Container, Pod, claim, empty_dir, mount, variables
+from modelyard.objects.pods.parts import (
+    UNDISTURBED,
+    Container,
+    Pod,
+    claim,
+    empty_dir,
+    mount,
+    one_off,
+    variables,
+)
 from modelyard.planning import ModelPlan
 from modelyard.spec import Environment
 from modelyard.spec.weights import Weights, fetch_name
@@ -28,9 +38,9 @@ FETCH_SCRIPT = files("modelyard.objects.serving").joinpath("fetch_weights.py").r
 
 # Runs in every server's image; some images have no Python.
 AWAIT_SCRIPT = """\
-for target in "$@"; do
-  until [ -e "$target/$MARKER" ]; do
-    echo "waiting for $target"
+for path in "$@"; do
+  until [ -e "$path" ]; do
+    echo "waiting for $path"
     sleep 10
   done
 done
@@ -57,16 +67,18 @@ _BUCKET_SCRIPT = (
 )
 
 
-def weights_path(uri: str, revision: str) -> str:
+def weights_path(uri: str, revision: str, files: tuple[str, ...] = ()) -> str:
     """Where a server reads the weights of `uri` at `revision`: a folder of the cache, or a bucket."""
-    return uri if uri.startswith("s3://") else cache_path(uri, revision)
+    return uri if uri.startswith("s3://") else cache_path(uri, revision, files)
 
 
-def cache_path(uri: str, revision: str) -> str:
-    """Folder of `uri` at `revision` in the cache: one per revision."""
+def cache_path(uri: str, revision: str, files: tuple[str, ...] = ()) -> str:
+    """Folder of `uri` at `revision` in the cache: one per revision. One more for each choice of `files`: a
+    folder is complete once, and a second quantization of a repository would find it so without its file."""
     scheme, rest = uri.split("://", 1)
     if scheme == "hf":
-        return f"{MOUNT_PATH}/hf/{rest}/{revision.replace('/', '-')}"
+        chosen = "".join(f"--{_UNSAFE.sub('-', file.removesuffix('.gguf')).strip('-.')}" for file in files)
+        return f"{MOUNT_PATH}/hf/{rest}/{revision.replace('/', '-')}{chosen}"
     return f"{MOUNT_PATH}/{rest}" if scheme == "efs" else f"{MOUNT_PATH}/s3/{rest}"
 
 
@@ -80,7 +92,7 @@ class WeightsSource:
 
     @property
     def target(self) -> str:
-        return cache_path(self.uri, self.revision)
+        return cache_path(self.uri, self.revision, self.files)
 
     @property
     def in_bucket(self) -> bool:
@@ -89,10 +101,7 @@ class WeightsSource:
 
 def fetched_sources(plan: ModelPlan) -> list[WeightsSource]:
     """The sources that the shared cache must hold for a model."""
-    return [
-        WeightsSource(part.uri, part.revision, gguf_files(part.file) if isinstance(part, Weights) else ())
-        for part in plan.model.downloaded
-    ]
+    return [WeightsSource(part.uri, part.revision, _chosen(part)) for part in plan.model.downloaded]
 
 
 def cached_paths(plan: ModelPlan) -> list[str]:
@@ -100,9 +109,16 @@ def cached_paths(plan: ModelPlan) -> list[str]:
     model = plan.model
     draft = model.speculative_decoding.model if model.speculative_decoding else None
     own = [part for part in (model.model, draft) if part is not None and not part.uri.startswith("s3://")]
-    return list(dict.fromkeys(cache_path(part.uri, part.revision) for part in (*own, *model.adapters)))
+    paths = [cache_path(part.uri, part.revision, _chosen(part)) for part in own]
+    paths += [cache_path(part.uri, part.revision) for part in model.adapters]
+    return list(dict.fromkeys(paths))
 
 
+def _chosen(part: object) -> tuple[str, ...]:
+    return gguf_files(part.file) if isinstance(part, Weights) else ()
+
+
+_UNSAFE = re.compile(r"[^A-Za-z0-9_.-]+")
 _PART = re.compile(r"-00001-of-(\d{5})\.gguf$")
 
 
@@ -113,14 +129,24 @@ def gguf_files(file: str | None) -> tuple[str, ...]:
     return (_PART.sub(r"-*-of-\1.gguf", file),)
 
 
-def await_container(targets: list[str], image: str) -> Manifest:
-    """An init container that ends when all `targets` are complete; it uses the server's image, which is
-    pulled anyway."""
+def awaited(plan: ModelPlan) -> list[str]:
+    """Files in the cache without which a server must not start: the marker of each source, and a
+    vocabulary."""
+    sources = fetched_sources(plan)
+    vocabularies = [(source, found) for source in sources if (found := beside(source, plan))]
+    return [
+        *(f"{source.target}/{MARKER}" for source in sources),
+        *(f"{source.target}/{found.path}" for source, found in vocabularies),
+    ]
+
+
+def await_container(paths: list[str], image: str) -> Manifest:
+    """An init container that ends when all `paths` are there; it uses the server's image, which is pulled
+    anyway."""
     return Container(
         name="await-weights",
         image=image,
-        command=["/bin/sh", "-c", AWAIT_SCRIPT, "await-weights", *targets],
-        env=variables({"MARKER": MARKER}),
+        command=["/bin/sh", "-c", AWAIT_SCRIPT, "await-weights", *paths],
         requests={"cpu": "10m", "memory": "128Mi"},
         limits={"memory": "256Mi"},
         mounts=[mount(CLAIM, MOUNT_PATH, read_only=True)],
@@ -141,8 +167,19 @@ def copy_container(targets: list[str], image: str, memory: str) -> Manifest:
     ).manifest()
 
 
-def fetch_variables(source: WeightsSource) -> dict[str, str]:
-    """Input of the fetch script, except the token."""
+def vocabulary(plan: ModelPlan) -> EncodingFile | None:
+    """The vocabulary that the server's engine would download."""
+    return vocabulary_of(plan.serving.release, plan.serving.arch.architecture)
+
+
+def beside(source: WeightsSource, plan: ModelPlan) -> EncodingFile | None:
+    """The vocabulary that lies beside the model's own weights; none beside drafts and adapters."""
+    own = plan.model.model
+    return vocabulary(plan) if (source.uri, source.revision) == (own.uri, own.revision) else None
+
+
+def fetch_variables(source: WeightsSource, extra: EncodingFile | None = None) -> dict[str, str]:
+    """Input of the fetch script, except the token; `extra`: a vocabulary to put beside the weights."""
     if source.in_bucket:
         bucket, _, prefix = source.uri.removeprefix("s3://").partition("/")
         told = {"BUCKET": bucket, "CLIENT": BOTO3, "HOME": "/tmp", "MARKER": MARKER, "PREFIX": prefix}
@@ -158,14 +195,23 @@ def fetch_variables(source: WeightsSource) -> dict[str, str]:
         "REVISION": source.revision,
         "TARGET": source.target,
     }
+    if extra:
+        told |= {
+            "VOCABULARY": extra.path,
+            "VOCABULARY_SHA256": extra.sha256,
+            "VOCABULARY_URL": extra.url,
+        }
     return told | ({"FILES": ",".join(source.files)} if source.files else {})
 
 
 def fetch_jobs(plans: Iterable[ModelPlan], environment: Environment) -> dict[WeightsSource, Manifest]:
     """The Jobs that fill the model cache: one per repository and revision, shared by all models."""
     wanted: dict[WeightsSource, str | None] = {}
+    vocabularies: dict[WeightsSource, EncodingFile] = {}
     for plan in plans:
         for source in fetched_sources(plan):
+            if found := beside(source, plan):
+                vocabularies[source] = found
             wanted[source] = None if source.in_bucket else wanted.get(source) or plan.token_secret
     return {
         source: fetch_job(
@@ -173,6 +219,7 @@ def fetch_jobs(plans: Iterable[ModelPlan], environment: Environment) -> dict[Wei
             environment=environment.name,
             namespace=environment.namespace,
             token_secret=token,
+            extra=vocabularies.get(source),
         )
         for source, token in wanted.items()
     }
@@ -184,6 +231,7 @@ def fetch_job(
     environment: str,
     namespace: str,
     token_secret: str | None,
+    extra: EncodingFile | None = None,
 ) -> Manifest:
     """The Job that downloads one repository at one revision for all models that need it.
 
@@ -194,7 +242,7 @@ def fetch_job(
         "app.kubernetes.io/name": WEIGHTS_FETCH,
         "modelyard.dev/env": environment,
     }
-    told = [{"name": name, "value": value} for name, value in fetch_variables(source).items()]
+    told = [{"name": name, "value": value} for name, value in fetch_variables(source, extra).items()]
     container = Container(
         name="fetch",
         image=PYTHON,
@@ -210,28 +258,31 @@ def fetch_job(
         volumes=[claim(CLAIM), empty_dir("tmp", "2Gi")],
         fields={"restartPolicy": "Never"},
     )
-    template = {"metadata": {"labels": labels}, "spec": pod.spec()}
+    spec = one_off(
+        {
+            "backoffLimit": 10,
+            "template": {
+                "metadata": {"labels": labels, "annotations": dict(UNDISTURBED)},
+                "spec": pod.spec(),
+            },
+        },
+        # Exit codes of errors that a retry cannot fix: no licence, no such file.
+        fatal=[
+            {
+                "action": "FailJob",
+                "onExitCodes": {"containerName": "fetch", "operator": "In", "values": [3, 4]},
+            }
+        ],
+    )
     return manifest(
         api_version="batch/v1",
         kind="Job",
-        name=f"{fetch_name(source.uri)}-{digest(template)}",
+        name=f"{fetch_name(source.uri)}-{digest(spec)}",
         namespace=namespace,
         labels=labels,
         annotations={
             "modelyard.dev/model-uri": source.uri,
             "modelyard.dev/model-revision": source.revision,
         },
-        spec={
-            "backoffLimit": 10,
-            # Exit codes of errors that a retry cannot fix: no licence, no such file.
-            "podFailurePolicy": {
-                "rules": [
-                    {
-                        "action": "FailJob",
-                        "onExitCodes": {"containerName": "fetch", "operator": "In", "values": [3, 4]},
-                    }
-                ]
-            },
-            "template": template,
-        },
+        spec=spec,
     )

@@ -9,6 +9,7 @@ from modelyard.objects.labels import cost_labels, model_labels, selector_labels
 from modelyard.objects.platform.model_cache import CLAIM
 from modelyard.objects.platform.priority import priority_class
 from modelyard.objects.pods.digest import digest
+from modelyard.objects.pods.parts import claim, mount, one_off
 from modelyard.objects.serving.pod import server_pod
 from modelyard.objects.serving.settings import serve_settings
 from modelyard.planning import ModelPlan
@@ -114,21 +115,20 @@ def batch_job(plan: ModelPlan, environment: Environment) -> dict[str, Any]:
         ),
     }
     # Mounts only this folder, not the weights next to it.
-    folder = {"name": "batch", "mountPath": "/batches", "subPath": "batches"}
-    server["volumeMounts"] = [*server["volumeMounts"], folder]
-    spec["volumes"] = [
-        *spec["volumes"],
-        {"name": "batch", "persistentVolumeClaim": {"claimName": CLAIM}},
-    ]
+    server["volumeMounts"] = [*server["volumeMounts"], mount(CLAIM, "/batches", folder="batches")]
+    if claim(CLAIM) not in spec["volumes"]:  # of a batch whose weights are streamed
+        spec["volumes"] = [*spec["volumes"], claim(CLAIM)]
     spec["restartPolicy"] = "Never"
     spec.pop("topologySpreadConstraints", None)
-    return {
-        "backoffLimit": 2,
-        "activeDeadlineSeconds": batch.deadline,
-        # A Job of its own that a TTL deleted would be created again, and the batch would run once more.
-        **({"ttlSecondsAfterFinished": _WEEK} if batch.schedule else {}),
-        "template": template,
-    }
+    return one_off(
+        {
+            "backoffLimit": 2,
+            "activeDeadlineSeconds": batch.deadline,
+            # A Job of its own that a TTL deleted would be created again, and the batch would run once more.
+            **({"ttlSecondsAfterFinished": _WEEK} if batch.schedule else {}),
+            "template": template,
+        }
+    )
 
 
 def batch_name(plan: ModelPlan, spec: dict[str, Any]) -> str:

@@ -19,6 +19,7 @@ from modelyard.objects.serving.weights import (
     FETCH_SCRIPT,
     LOCAL_PATH,
     WeightsSource,
+    beside,
     fetch_variables,
     fetched_sources,
 )
@@ -62,7 +63,7 @@ def compose_file(plan: ModelPlan) -> Document:
     settings = serve_settings(plan)
     services: Document = {}
     for number, source in enumerate(fetched_sources(plan)):
-        services["weights" if number == 0 else f"weights-{number + 1}"] = _fetch(source, plan.token_secret)
+        services["weights" if number == 0 else f"weights-{number + 1}"] = _fetch(plan, source)
     fetches = {name: {"condition": "service_completed_successfully"} for name in services}
     services["server"] = {"depends_on": fetches, **_server(plan, settings)}
     document: Document = {"name": plan.name, "services": services, "volumes": {"models": {}}}
@@ -73,9 +74,10 @@ def compose_file(plan: ModelPlan) -> Document:
     return document
 
 
-def _fetch(source: WeightsSource, token: str | None) -> Document:
-    environment = {name: _literal(value) for name, value in fetch_variables(source).items()}
-    if token:
+def _fetch(plan: ModelPlan, source: WeightsSource) -> Document:
+    told = fetch_variables(source, beside(source, plan))
+    environment = {name: _literal(value) for name, value in told.items()}
+    if token := plan.token_secret:
         environment["HF_TOKEN"] = _told(token, "a Hugging Face token that may read the repository")
     return {
         "image": PYTHON,
