@@ -65,7 +65,7 @@ def synthesized_template(assembly: Path, stack: str) -> Mapping[str, Any]:
         ]
         if not files:
             raise NoTemplate(f"{assembly} has no stack {stack}")
-        template = _document(assembly / Path(files[0]).name)
+        template: Mapping[str, Any] = _document(assembly / Path(files[0]).name)
         template["Resources"].values()
     except (AttributeError, KeyError, TypeError, ValueError) as problem:
         raise NoTemplate(f"{assembly} is no output of cdk synth: {type(problem).__name__}") from None
