@@ -11,6 +11,19 @@ from modelyard.reading import short
 from modelyard.spec import Environment
 
 
+def server_name(config: Any) -> str | None:
+    """`tls-server-name` of a context that `context_of` found: the host of the certificate, if it is another
+    than the server's address."""
+    from yaml import safe_load  # type: ignore[import-untyped]
+
+    document = safe_load(Path(config.fname).read_text(encoding="utf-8"))
+    for entry in document.get("clusters") or ():
+        if entry.get("name") == config.context.cluster:
+            name = entry["cluster"].get("tls-server-name")
+            return str(name) if name else None
+    return None
+
+
 def context_of(environment: Environment, context: str | None) -> Any:
     """lightkube's configuration of `context`; default: the context whose cluster has the environment's ARN.
 
@@ -19,7 +32,7 @@ def context_of(environment: Environment, context: str | None) -> Any:
     """
     from lightkube import KubeConfig
     from lightkube.core.exceptions import ConfigError
-    from yaml import YAMLError  # type: ignore[import-untyped]
+    from yaml import YAMLError
 
     wanted = f":{environment.region}:{environment.account}:cluster/{environment.cluster_name}"
     remedy = f"aws eks update-kubeconfig --name {environment.cluster_name} --region {environment.region}"
