@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import Any, TypeVar
 
 import aws_cdk as cdk
+from aws_cdk import aws_ce as ce
 from aws_cdk import aws_ec2 as ec2
 from aws_cdk import aws_efs as efs
 from aws_cdk import aws_eks_v2 as eks
@@ -108,6 +109,25 @@ def called_before_its_log(app: cdk.App) -> None:
     release.add_override("DependsOn", others)
 
 
+def any_repository_deploys(app: cdk.App) -> None:
+    role = find(app, "GitHub/Deployer/Resource", iam.CfnRole)
+    subject = {"token.actions.githubusercontent.com:sub": "repo:example-org/*"}
+    role.add_property_override("AssumeRolePolicyDocument.Statement.0.Condition", {"StringLike": subject})
+
+
+def second_entry_of_a_principal(app: cdk.App) -> None:
+    stack: Any = app.node.find_child("Cluster")
+    first = next(each for each in stack.node.find_all() if isinstance(each, eks.CfnAccessEntry))
+    eks.CfnAccessEntry(stack, "Again", cluster_name=first.cluster_name, principal_arn=first.principal_arn)
+
+
+def monitor_of_tags(app: cdk.App) -> None:
+    stack: Any = app.node.find_child("Cluster")
+    ce.CfnAnomalyMonitor(
+        stack, "TagMonitor", monitor_name="prod", monitor_type="CUSTOM", monitor_specification="{}"
+    )
+
+
 MISTAKES = {
     "public endpoint": Mistake(
         public_endpoint, "Cluster/Cluster/Cluster/Resource", frozenset({CFN_GUARD, OURS})
@@ -144,6 +164,9 @@ MISTAKES = {
         role_for_any_pod, "Karpenter/Karpenter/ControllerRole/Resource", frozenset({OURS})
     ),
     "open S3 endpoint": Mistake(open_s3_endpoint, "Network/Network/Vpc/S3/Resource", frozenset({OURS})),
+    "any repository deploys": Mistake(any_repository_deploys, "GitHub/Deployer/Resource", frozenset({OURS})),
+    "second entry of a principal": Mistake(second_entry_of_a_principal, "Cluster/Again", frozenset({OURS})),
+    "monitor of tags": Mistake(monitor_of_tags, "Cluster/TagMonitor", frozenset({OURS})),
     "called before its log": Mistake(
         called_before_its_log, "Delivery/Flux/Installer/Handler/LogGroup/Resource", frozenset({OURS})
     ),
