@@ -1022,6 +1022,21 @@ def test_the_policy_holds_every_call_that_is_made_and_no_other(project: Project,
     assert fake.permissions == set(policy()["Statement"][0]["Action"])
 
 
+def test_the_policy_of_cloudformations_role_is_printed_without_asking(
+    project: Project, fake: FakeAccount
+) -> None:
+    boundary = f"arn:aws:iam::{ACCOUNT}:policy/deployers"
+    project.environment(permissionsBoundary=boundary)
+
+    answer = project.run("doctor", "--env", "lab", "--deploy-policy")
+
+    assert answer.code == 0, answer.err
+    statements = {each["Sid"]: each for each in json.loads(answer.out)["Statement"]}
+    assert statements["OwnRoles"]["Condition"] == {"StringEquals": {"iam:PermissionsBoundary": boundary}}
+    assert statements["OwnRoles"]["Resource"] == [f"arn:aws:iam::{ACCOUNT}:role/modelyard-lab-*"]
+    assert fake.asked == []
+
+
 def test_every_call_of_the_policy_only_reads() -> None:
     verbs = ("Describe", "Get", "List")
 
