@@ -167,8 +167,8 @@ def one_entry_a_principal(template: Template) -> Iterator[tuple[str, str]]:
             principal = str(resource["Properties"].get("PrincipalArn"))
             if principal in seen:
                 yield (
-                    name,
-                    f"a second entry of the principal of {seen[principal]}: EKS answers 409, and the stack rolls back",
+                    seen[principal],
+                    f"{name} is a second entry of its principal: EKS answers 409, and the stack rolls back",
                 )
             seen.setdefault(principal, name)
 

@@ -18,9 +18,10 @@ from aws_cdk import aws_sqs as sqs
 
 R = TypeVar("R", bound=cdk.CfnResource)
 
-CDK_NAG, CFN_GUARD, CHECKOV, OURS, BUILT_IN = (
+CDK_NAG, CFN_GUARD, CFN_LINT, CHECKOV, OURS, BUILT_IN = (
     "cdk-nag",
     "cfn-guard",
+    "cfn-lint",
     "checkov",
     "template-rules",
     "cfn-validate",
@@ -111,8 +112,10 @@ def called_before_its_log(app: cdk.App) -> None:
 
 def any_repository_deploys(app: cdk.App) -> None:
     role = find(app, "GitHub/Deployer/Resource", iam.CfnRole)
+    conditions = "AssumeRolePolicyDocument.Statement.0.Condition"
+    role.add_property_deletion_override(f"{conditions}.StringEquals")
     subject = {"token.actions.githubusercontent.com:sub": "repo:example-org/*"}
-    role.add_property_override("AssumeRolePolicyDocument.Statement.0.Condition", {"StringLike": subject})
+    role.add_property_override(f"{conditions}.StringLike", subject)
 
 
 def second_entry_of_a_principal(app: cdk.App) -> None:
@@ -165,7 +168,11 @@ MISTAKES = {
     ),
     "open S3 endpoint": Mistake(open_s3_endpoint, "Network/Network/Vpc/S3/Resource", frozenset({OURS})),
     "any repository deploys": Mistake(any_repository_deploys, "GitHub/Deployer/Resource", frozenset({OURS})),
-    "second entry of a principal": Mistake(second_entry_of_a_principal, "Cluster/Again", frozenset({OURS})),
+    "second entry of a principal": Mistake(
+        second_entry_of_a_principal,
+        "Cluster/Cluster/Access/arn:aws:iam::333333333333:role--platform-engineer/Resource",
+        frozenset({CFN_LINT, BUILT_IN, OURS}),
+    ),
     "monitor of tags": Mistake(monitor_of_tags, "Cluster/TagMonitor", frozenset({OURS})),
     "called before its log": Mistake(
         called_before_its_log, "Delivery/Flux/Installer/Handler/LogGroup/Resource", frozenset({OURS})

@@ -13,14 +13,22 @@ from modelyard.spec import Environment
 
 def server_name(config: Any) -> str | None:
     """`tls-server-name` of a context that `context_of` found: the host of the certificate, if it is another
-    than the server's address."""
-    from yaml import safe_load  # type: ignore[import-untyped]
+    than the server's address.
 
-    document = safe_load(Path(config.fname).read_text(encoding="utf-8"))
-    for entry in document.get("clusters") or ():
-        if entry.get("name") == config.context.cluster:
-            name = entry["cluster"].get("tls-server-name")
-            return str(name) if name else None
+    Raises:
+        Unreachable: the kubeconfig cannot be read any more.
+    """
+    from yaml import YAMLError, safe_load  # type: ignore[import-untyped]
+
+    path = Path(config.fname)
+    try:
+        for entry in safe_load(path.read_text(encoding="utf-8")).get("clusters") or ():
+            if entry.get("name") == config.context.cluster:
+                name = entry["cluster"].get("tls-server-name")
+                return str(name) if name else None
+    except (YAMLError, AttributeError, LookupError, OSError, RecursionError, TypeError, ValueError) as error:
+        said = short(" ".join(str(error).split()), 200)
+        raise Unreachable(f"kubeconfig {path}: {type(error).__name__} {said}") from None
     return None
 
 

@@ -47,7 +47,11 @@ def other_changes(ask: Ask, environment: Environment, assembly: Path = ASSEMBLY)
     """
     stack = stack_name(environment.name, "cluster")
     wanted = synthesized_template(assembly, stack)
-    return tuple(sorted(set(_differences(deployed_template(ask, stack), wanted))))
+    deployed = deployed_template(ask, stack)
+    try:
+        return tuple(sorted(set(_differences(deployed, wanted))))
+    except (AttributeError, LookupError, TypeError) as problem:
+        raise NoTemplate(f"{assembly} is no output of cdk synth: {type(problem).__name__}") from None
 
 
 def synthesized_template(assembly: Path, stack: str) -> Mapping[str, Any]:
