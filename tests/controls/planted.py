@@ -18,10 +18,9 @@ from aws_cdk import aws_sqs as sqs
 
 R = TypeVar("R", bound=cdk.CfnResource)
 
-CDK_NAG, CFN_GUARD, CFN_LINT, CHECKOV, OURS, BUILT_IN = (
+CDK_NAG, CFN_GUARD, CHECKOV, OURS, BUILT_IN = (
     "cdk-nag",
     "cfn-guard",
-    "cfn-lint",
     "checkov",
     "template-rules",
     "cfn-validate",
@@ -118,12 +117,6 @@ def any_repository_deploys(app: cdk.App) -> None:
     role.add_property_override(f"{conditions}.StringLike", subject)
 
 
-def second_entry_of_a_principal(app: cdk.App) -> None:
-    stack: Any = app.node.find_child("Cluster")
-    first = next(each for each in stack.node.find_all() if isinstance(each, eks.CfnAccessEntry))
-    eks.CfnAccessEntry(stack, "Again", cluster_name=first.cluster_name, principal_arn=first.principal_arn)
-
-
 def monitor_of_tags(app: cdk.App) -> None:
     stack: Any = app.node.find_child("Cluster")
     ce.CfnAnomalyMonitor(
@@ -168,11 +161,6 @@ MISTAKES = {
     ),
     "open S3 endpoint": Mistake(open_s3_endpoint, "Network/Network/Vpc/S3/Resource", frozenset({OURS})),
     "any repository deploys": Mistake(any_repository_deploys, "GitHub/Deployer/Resource", frozenset({OURS})),
-    "second entry of a principal": Mistake(
-        second_entry_of_a_principal,
-        "Cluster/Cluster/Access/arn:aws:iam::333333333333:role--platform-engineer/Resource",
-        frozenset({CFN_LINT, BUILT_IN, OURS}),
-    ),
     "monitor of tags": Mistake(monitor_of_tags, "Cluster/TagMonitor", frozenset({OURS})),
     "called before its log": Mistake(
         called_before_its_log, "Delivery/Flux/Installer/Handler/LogGroup/Resource", frozenset({OURS})
