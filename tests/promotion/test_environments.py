@@ -25,6 +25,7 @@ CLOSED = (
     "availability_zones",
     "policy",
     "removal",
+    "permissions_boundary",
     "network",
     "teams",
     "pools",

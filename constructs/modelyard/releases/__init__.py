@@ -11,6 +11,7 @@ from modelyard.releases.releases import (
     definitions,
     kubectl,
     minors,
+    node_release,
 )
 
 __all__ = [
@@ -24,4 +25,5 @@ __all__ = [
     "definitions",
     "kubectl",
     "minors",
+    "node_release",
 ]
