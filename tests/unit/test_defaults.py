@@ -154,6 +154,7 @@ ENVIRONMENT: dict[str, Any] = {
     "litellm": None,
     "checks": {"smoke": True, "bench": False},
     "delivery": "flux",
+    "publishers": (),
     "git": None,
     "namespace": "models",
     "quotas": {},
