@@ -119,9 +119,11 @@ Calibration = dict[tuple[str, str], float]
 
 
 def implied_values(rows: Iterable[Measurement]) -> dict[tuple[str, str], list[tuple[str, float]]]:
-    """What each log implies, with its family, by (field, since)."""
+    """What each log that is not held out implies, with its family, by (field, since)."""
     found: dict[tuple[str, str], list[tuple[str, float]]] = defaultdict(list)
     for row in rows:
+        if row.held_out:
+            continue
         said = estimate(EstimateRequest.model_validate(row.question))
         if said.ledger is None:
             continue

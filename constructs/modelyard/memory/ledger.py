@@ -7,6 +7,7 @@ from functools import cached_property, lru_cache
 
 from modelyard.checkpoints import Architecture, modules
 from modelyard.engines import MemoryFacts
+from modelyard.engines.expert_layouts import expert_layout
 from modelyard.hardware import Accelerator, Memory
 from modelyard.memory.activation import peak_activation
 from modelyard.memory.kv_cache import CacheLayout, cache_layout
@@ -135,7 +136,7 @@ def _stage_ledger(request: MemoryRequest, stage: int, layers: range) -> MemoryLe
         stage,
         drafts=request.own_drafts,
         absorbed=facts.absorbed,
-        padded=request.accelerator.has("padded-mxfp4"),
+        layout=expert_layout(facts.engine, facts.version, request.accelerator.compute_capability),
     )
     adapters = _adapters(request) * (1 / split.pipeline)
     if facts.kv_cap_fraction is not None:  # Neuron: the compiler plans buffers, the plugin caps the cache
