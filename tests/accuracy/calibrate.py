@@ -58,6 +58,7 @@ def _activation(ledger: MemoryLedger, facts: MemoryFacts) -> float:
         sequences=request.max_num_seqs,
         image_limit=request.image_limit,
         largest_image=request.largest_image,
+        video_limit=request.video_limit,
     ).in_gib
 
 

@@ -31,7 +31,8 @@ class MemoryRequest:
     `adapter_rank` and `adapter_count`: LoRA slots. `speculative_tokens`: drafted per step, by the model's own
     multi-token prediction layers if `own_drafts`. `draft`: weights of a draft model, whose cache is that of
     `draft_layers` of the model's layers. `image_limit`: images per request; None: the engine's default.
-    `largest_image`: tokens of one image; None: the vision tower's maximum.
+    `largest_image`: tokens of one image or, if larger, video; None: the vision tower's maximum.
+    `video_limit`: videos per request.
     """
 
     arch: Architecture
@@ -51,6 +52,7 @@ class MemoryRequest:
     draft_layers: int = 0
     image_limit: int | None = None
     largest_image: int | None = None
+    video_limit: int = 0
 
 
 @dataclass(frozen=True)
@@ -164,6 +166,7 @@ def _stage_ledger(request: MemoryRequest, stage: int, layers: range) -> MemoryLe
         samples=stage == split.pipeline - 1,
         image_limit=request.image_limit,
         largest_image=request.largest_image,
+        video_limit=request.video_limit,
     )
     non_torch = Memory.gib(_non_torch_gib(request))
     graphs = Memory.gib(_graphs_gib(request, len(layers)))

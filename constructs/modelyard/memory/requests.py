@@ -48,6 +48,7 @@ class Run:
     draft: Memory = NOTHING
     draft_layers: int = 0
     image_limit: int | None = None
+    video_limit: int = 0
 
     @classmethod
     def of_file(
@@ -79,6 +80,7 @@ class Run:
             draft=draft,
             draft_layers=layers,
             image_limit=images_per_prompt(model, arch),
+            video_limit=(model.features.videos_per_prompt or 0) if arch.vision else 0,
         )
 
     @classmethod
@@ -144,7 +146,8 @@ class Run:
             draft=self.draft,
             draft_layers=self.draft_layers,
             image_limit=self.image_limit,
-            largest_image=largest_image(self.arch, length),
+            largest_image=largest_image(self.arch, length, self.video_limit),
+            video_limit=self.video_limit,
         )
 
 
