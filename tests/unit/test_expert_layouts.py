@@ -14,10 +14,15 @@ import pytest
 from modelyard.checkpoints import Architecture, architectures
 from modelyard.checkpoints.quantization import read_quantization
 from modelyard.checkpoints.shape import StoredWeights
+from modelyard.engines import newest_release
 from modelyard.engines.expert_layouts import ExpertLayout, expert_layout
+from modelyard.hardware import Memory, accelerators
 from modelyard.memory.expert_tensors import expert_bytes
+from modelyard.memory.ledger import memory_ledger
 from modelyard.memory.parallelism import Parallelism
+from modelyard.memory.requests import Run
 from modelyard.memory.weights import weights_per_accelerator
+from modelyard.spec.model import Model
 
 MODELS = architectures()
 SMALL, LARGE = MODELS["openai/gpt-oss-20b"], MODELS["openai/gpt-oss-120b"]
@@ -64,6 +69,34 @@ def test_nothing_is_said_of_other_engines_older_versions_and_no_gpu() -> None:
     assert expert_layout("vllm", "0.9.2", (9, 0)) is None
     assert expert_layout("vllm", "0.33.0", None) is None
     assert expert_layout("vllm-neuron", "0.33.0", (9, 0)) is None
+
+
+def test_a_back_end_that_the_file_names_wins() -> None:
+    """`--moe-backend`: Marlin on Hopper takes what it takes on Ampere."""
+    hopper, blackwell = (9, 0), (10, 0)
+
+    assert expert_layout("vllm", "0.33.0", hopper, "marlin") == layout("0.33.0", (8, 0))
+    assert expert_layout("vllm", "0.33.0", blackwell, "flashinfer_trtllm") == layout("0.33.0", blackwell)
+    assert expert_layout("vllm", "0.33.0", hopper, "auto") == layout("0.33.0", hopper)
+    assert expert_layout("vllm", "0.33.0", hopper, "triton") == layout("0.33.0", hopper)
+
+
+def test_the_ledger_of_a_model_file_reads_the_back_end() -> None:
+    def weights(**args: object) -> Memory:
+        model = Model.model_validate(
+            {
+                "name": "gpt-oss",
+                "model": "hf://openai/gpt-oss-120b",
+                "accelerator": "h100",
+                "replicas": 1,
+                "engine": {"args": args},
+            }
+        )
+        h100, release = accelerators()["h100"], newest_release("vllm")
+        run = Run.of_file(model, LARGE, h100, Parallelism(1), release)
+        return memory_ledger(run.at(8192)).weights
+
+    assert weights(**{"moe-backend": "marlin"}).in_gib - weights().in_gib == pytest.approx(4.9, abs=0.1)
 
 
 class Shapes(NamedTuple):

@@ -33,8 +33,11 @@ class ExpertLayout:
 
 
 @cache
-def expert_layout(engine: str, version: str, capability: Capability | None) -> ExpertLayout | None:
-    """The layout that `engine` in `version` chooses on a GPU of `capability`.
+def expert_layout(
+    engine: str, version: str, capability: Capability | None, backend: str = "auto"
+) -> ExpertLayout | None:
+    """The layout that `engine` in `version` chooses on a GPU of `capability`, or that of `backend`
+    (`--moe-backend`).
 
     None where nothing is known of it: another engine, a version before MXFP4, no GPU. The matrices then count
     as they are stored.
@@ -46,7 +49,8 @@ def expert_layout(engine: str, version: str, capability: Capability | None) -> E
     if capability is None or not entries:
         return None
     row = next(row for row in entries[-1]["backends"] if capability_rule(row).holds(capability))
-    return _layout(row["layout"], table["layouts"][row["layout"]])
+    name = table["chosen"].get(backend, row["layout"])
+    return _layout(name, table["layouts"][name])
 
 
 @cache

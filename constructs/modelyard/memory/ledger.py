@@ -32,7 +32,7 @@ class MemoryRequest:
     multi-token prediction layers if `own_drafts`. `draft`: weights of a draft model, whose cache is that of
     `draft_layers` of the model's layers. `image_limit`: images per request; None: the engine's default.
     `largest_image`: tokens of one image or, if larger, video; None: the vision tower's maximum.
-    `video_limit`: videos per request.
+    `video_limit`: videos per request. `moe_backend`: kernels of the experts.
     """
 
     arch: Architecture
@@ -53,6 +53,7 @@ class MemoryRequest:
     image_limit: int | None = None
     largest_image: int | None = None
     video_limit: int = 0
+    moe_backend: str = "auto"
 
 
 @dataclass(frozen=True)
@@ -138,7 +139,9 @@ def _stage_ledger(request: MemoryRequest, stage: int, layers: range) -> MemoryLe
         stage,
         drafts=request.own_drafts,
         absorbed=facts.absorbed,
-        layout=expert_layout(facts.engine, facts.version, request.accelerator.compute_capability),
+        layout=expert_layout(
+            facts.engine, facts.version, request.accelerator.compute_capability, request.moe_backend
+        ),
     )
     adapters = _adapters(request) * (1 / split.pipeline)
     if facts.kv_cap_fraction is not None:  # Neuron: the compiler plans buffers, the plugin caps the cache

@@ -49,6 +49,7 @@ class Run:
     draft_layers: int = 0
     image_limit: int | None = None
     video_limit: int = 0
+    moe_backend: str = "auto"
 
     @classmethod
     def of_file(
@@ -80,6 +81,7 @@ class Run:
             draft=draft,
             draft_layers=layers,
             image_limit=images_per_prompt(model, arch),
+            moe_backend=str(settings.args.get("moe-backend", "auto")),
             video_limit=(model.features.videos_per_prompt or 0) if arch.vision else 0,
         )
 
@@ -148,6 +150,7 @@ class Run:
             image_limit=self.image_limit,
             largest_image=largest_image(self.arch, length, self.video_limit),
             video_limit=self.video_limit,
+            moe_backend=self.moe_backend,
         )
 
 
