@@ -58,6 +58,7 @@ def _activation(ledger: MemoryLedger, facts: MemoryFacts) -> float:
         sequences=request.max_num_seqs,
         image_limit=request.image_limit,
         largest_image=request.largest_image,
+        video_limit=request.video_limit,
     ).in_gib
 
 
@@ -119,9 +120,11 @@ Calibration = dict[tuple[str, str], float]
 
 
 def implied_values(rows: Iterable[Measurement]) -> dict[tuple[str, str], list[tuple[str, float]]]:
-    """What each log implies, with its family, by (field, since)."""
+    """What each log that is not held out implies, with its family, by (field, since)."""
     found: dict[tuple[str, str], list[tuple[str, float]]] = defaultdict(list)
     for row in rows:
+        if row.held_out:
+            continue
         said = estimate(EstimateRequest.model_validate(row.question))
         if said.ledger is None:
             continue

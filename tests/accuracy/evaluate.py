@@ -4,15 +4,19 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Callable, Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from statistics import median
 
+from modelyard.engines import MemoryFacts, memory_facts
 from modelyard.memory.estimate import Estimate, estimate
 from modelyard.spec.estimate import EstimateRequest
 from tests.accuracy.calibrate import adjusted, calibration
 from tests.accuracy.measurements import FAILED, STARTED, Measurement, measurements
 
 KAITO_WEIGHTS, KAITO_OVERHEAD_GIB = 1.02, 2.3
+SORTS = "0.12"  # engines/vllm/memory.yaml: PyTorch's sort samples
+
+Adjust = Callable[[MemoryFacts], MemoryFacts]
 
 
 @dataclass(frozen=True)
@@ -54,8 +58,19 @@ def measured_kv(measured: Measurement, said: Estimate) -> float | None:
     return None
 
 
-def answers(rows: Iterable[Measurement]) -> list[Answer]:
-    return [Answer(row, estimate(EstimateRequest.model_validate(row.question))) for row in rows]
+def answers(rows: Iterable[Measurement], adjust: Adjust = lambda facts: facts) -> list[Answer]:
+    return [
+        Answer(row, estimate(EstimateRequest.model_validate(row.question), sampled(row, adjust)))
+        for row in rows
+    ]
+
+
+def sampled(row: Measurement, adjust: Adjust) -> Adjust:
+    """`adjust`, and the sampler of the version that sorts for a log whose install had no FlashInfer."""
+    if not row.sorts:
+        return adjust
+    sorting = memory_facts("vllm", SORTS)
+    return lambda facts: replace(adjust(facts), sampler_bytes=adjust(sorting).sampler_bytes)
 
 
 def quantile(values: list[float], share: float) -> float:
@@ -116,11 +131,7 @@ def held_out(rows: Iterable[Measurement]) -> list[Answer]:
     found: list[Answer] = []
     for family in sorted({row.family for row in every}):
         adjust = adjusted(calibration(every, without=family))
-        found += [
-            Answer(row, estimate(EstimateRequest.model_validate(row.question), adjust))
-            for row in every
-            if row.family == family
-        ]
+        found += answers((row for row in every if row.family == family), adjust)
     return found
 
 
@@ -140,6 +151,7 @@ REQUIRED = {
 def main() -> None:
     rows = measurements()
     found = answers(rows)
+    apart = of_family(found, "gpt-oss")
     if "--rows" in sys.argv:
         for answer in found:
             show(answer)
@@ -153,8 +165,31 @@ def main() -> None:
             f"{values[name]:>14.2%}" if name in values else f"{'':>14}" for values in columns.values()
         )
         print(f"{name:<28}{sign + f' {limit:.1%}':>10}{cells}")
+    print(f"\ngpt-oss, {len(apart)} logs, no constant from any of them (measured / predicted)")
+    for answer in apart:
+        show_apart(answer)
     print("held-out: constants for each family of models come from the logs of the others.")
     print("weights only, KAITO: given the true weights; KAITO is weights x 1.02 and 2.3 GiB.")
+
+
+def of_family(found: Iterable[Answer], family: str) -> list[Answer]:
+    return [answer for answer in found if answer.measured.family == family]
+
+
+def show_apart(answer: Answer) -> None:
+    row, ledger = answer.measured, answer.estimate.ledger
+    assert ledger is not None
+    measured = measured_kv(row, answer.estimate) if row.complete else None
+    weights = (
+        f"{row.weights:7.2f} / {ledger.weights.in_gib:7.2f} GiB {answer.weight_error:+.2%}"
+        if row.weights
+        else ""
+    )
+    cache = f"{measured:6.2f} / {ledger.kv_cache.in_gib:6.2f} GiB {answer.kv_error:+.2%}" if measured else ""
+    print(
+        f"{row.id} {row.question['model']:20} v{row.question['engineVersion']:7} {row.question['computeCapability']}"
+        f" tp{row.question['tensorParallel']}  weights {weights:29}  cache {cache}"
+    )
 
 
 def show(answer: Answer) -> None:

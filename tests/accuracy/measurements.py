@@ -39,6 +39,16 @@ class Measurement:
     notes: str
 
     @property
+    def held_out(self) -> bool:
+        """Whether no constant may come from this log."""
+        return "HELD OUT" in self.notes
+
+    @property
+    def sorts(self) -> bool:
+        """Whether PyTorch sorted where the version's image samples with FlashInfer."""
+        return "NO FLASHINFER" in self.notes
+
+    @property
     def total(self) -> float:
         return float(self.question["acceleratorMemoryGiB"])
 
@@ -139,6 +149,7 @@ def _family(model: str) -> str:
         "llama",
         "kimi",
         "internvl",
+        "gpt-oss",
     ):
         if family in name:
             return "qwen" if family == "deepseek" and "qwen" in name else family

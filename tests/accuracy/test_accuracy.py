@@ -11,7 +11,7 @@ from modelyard.engines import memory_facts
 from modelyard.hardware import Memory
 from modelyard.memory.ledger import memory_ledger
 from tests.accuracy.calibrate import calibration
-from tests.accuracy.evaluate import REQUIRED, Answer, answers, held_out, report
+from tests.accuracy.evaluate import REQUIRED, Answer, answers, errors, held_out, of_family, report
 from tests.accuracy.measurements import measurements
 
 ROWS = measurements()
@@ -88,3 +88,14 @@ def test_drafting_layers_and_tokens_take_their_share_of_a_hybrid_cache() -> None
 
     assert layout.tokens(Memory.gib(11.08), 262144) == pytest.approx(623873, rel=0.01)
     assert layout.concurrency(Memory.gib(11.08), 262144) == pytest.approx(2.38, abs=0.01)
+
+
+def test_gpt_oss_is_met_by_logs_that_gave_no_constant() -> None:
+    """Several percent of its weights were missing while experts counted in the size of their checkpoint."""
+    apart = of_family(IN_SAMPLE, "gpt-oss")
+    weights = [abs(error) for error in errors(apart, lambda answer: answer.weight_error)]
+
+    assert all(answer.measured.held_out for answer in apart)
+    assert len(weights) >= 5
+    assert sorted(weights)[:4] == pytest.approx([0] * 4, abs=0.0005)
+    assert max(weights) < 0.005

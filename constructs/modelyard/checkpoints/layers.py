@@ -203,7 +203,8 @@ def read_layer_types(
 
 
 def rope_bytes(fields: Fields, family: Mapping[str, Any], outer: Mapping[str, Any], head_dim: int) -> int:
-    """Cosine and sine tables in 16 bit, up to the longest position (vLLM, layers/rotary_embedding)."""
+    """Cosine and sine tables up to the longest position (vLLM, layers/rotary_embedding), in 16 bit unless the
+    family says otherwise."""
     if (
         "positions" in family
         or not family.get("rope", True)
@@ -234,4 +235,4 @@ def rope_bytes(fields: Fields, family: Mapping[str, Any], outer: Mapping[str, An
     if outer.get("mrope"):
         length *= 4
     local = positions * (head_dim if wide else width) if family.get("localRope") else 0
-    return round((length * width + local) * 2)
+    return round((length * width + local) * int(family.get("rotaryBytes") or 2))

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any, Literal
 
@@ -68,7 +68,8 @@ class Quantization:
 
     `method`: Hugging Face's `quant_method`; `bits`: bits per weight. `exceptions`: patterns of modules that
     stay in 16 bit; `rules`: patterns with their own format; `embeddings`: whether embeddings are quantized
-    too (GGUF). `online`: a 16-bit checkpoint that the engine quantizes at load.
+    too (GGUF). `online`: a 16-bit checkpoint that the engine quantizes at load. `cache`: the number format
+    that the checkpoint asks of the KV cache; empty: none that an engine follows.
     """
 
     method: str
@@ -79,6 +80,7 @@ class Quantization:
     experts_only: bool = False
     embeddings: bool = False
     online: bool = False
+    cache: Literal["", "fp8"] = ""
 
     @cached_property
     def _kept(self) -> ModulePatterns:
@@ -113,6 +115,8 @@ def read_quantization(config: Mapping[str, Any] | None, override: str | None = N
     if not config:
         return _named(override.lower(), {}) if override else None
     found = _named(str(config.get("quant_method") or override or "").lower(), config)
+    if found.method in ("modelopt", "compressed-tensors"):
+        found = replace(found, cache=_cache(config))
     try:
         module_patterns((*found.exceptions, *(pattern for pattern, _ in found.rules)))
     except WrongPattern as problem:
@@ -214,6 +218,21 @@ def _modelopt(config: Mapping[str, Any], skipped: tuple[str, ...]) -> Quantizati
     return Quantization(
         "modelopt", 8 if "FP8" in algorithm else 4, _algorithm(algorithm, config), skipped, rules
     )
+
+
+def _cache(config: Mapping[str, Any]) -> Literal["", "fp8"]:
+    """What `kv_cache_scheme` or ModelOpt's `kv_cache_quant_algo` asks for, as vLLM reads it
+    (utils/torch_utils.py, get_kv_cache_quant_algo_string)."""
+    inner = config.get("quantization")
+    parts = [part for part in (inner, config) if isinstance(part, Mapping)]
+    asked = next(
+        (part[key] for key in ("kv_cache_scheme", "kv_cache_quant_algo") for part in parts if part.get(key)),
+        None,
+    )
+    if isinstance(asked, Mapping):
+        fixed = asked.get("num_bits") == 8 and asked.get("type") == "float" and not asked.get("dynamic")
+        return "fp8" if fixed else ""
+    return "fp8" if str(asked).lower() == "fp8" else ""
 
 
 def _algorithm(name: str, config: Mapping[str, Any]) -> Format:

@@ -68,7 +68,8 @@ class Experts:
 @dataclass(frozen=True)
 class Vision:
     """The vision tower and its projector. `tokens`: maximum context tokens per image; `patches`: the tower's
-    patches for such an image. `cross_attention`: the language model reads images through separate layers."""
+    patches for such an image. `video_images`: largest images that one video counts as at start-up.
+    `cross_attention`: the language model reads images through separate layers."""
 
     layers: int
     hidden: int
@@ -80,6 +81,7 @@ class Vision:
     tokens: int
     patches: int
     cross_attention: bool = False
+    video_images: int = 1
 
     @property
     def parameters(self) -> int:

@@ -88,6 +88,7 @@ def read_vision(config: Mapping[str, Any], family: Mapping[str, Any], text_hidde
         tokens=int(family["tokens"]),
         patches=int(family["tokens"]) * int(family.get("patchesPerToken", 1)),
         cross_attention=bool(family.get("crossAttention", False)),
+        video_images=int(family.get("videoImages", 1)),
     )
 
 

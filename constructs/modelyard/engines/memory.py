@@ -121,4 +121,5 @@ def _facts(engine: str, version: str, row: Mapping[str, Any]) -> MemoryFacts:
         cross_attention_rows=row.get("vision", {}).get("crossAttentionRows", False),
         absorbed=row.get("absorbed", "none"),
         kv_cap_fraction=row.get("kvCapFraction"),
+        checkpoint_caches=tuple(row.get("checkpointCaches", ())),
     )

@@ -60,7 +60,8 @@ class BatchRules:
 class MemoryFacts:
     """Memory behaviour of one release, per rank; the table has sources and units.
 
-    `kv_cap_fraction`: Neuron's KV cache limit as a share of the budget; None: no limit.
+    `kv_cap_fraction`: Neuron's KV cache limit as a share of the budget; None: no limit. `checkpoint_caches`:
+    quantization methods whose statement about the KV cache is followed.
     """
 
     engine: str
@@ -96,6 +97,7 @@ class MemoryFacts:
     cross_attention_rows: bool = False
     absorbed: Absorbed = "none"
     kv_cap_fraction: float | None = None
+    checkpoint_caches: tuple[str, ...] = ()
 
     def batch_defaults(
         self, accelerator: Accelerator, max_model_len: int = 0, *, latent: bool = False

@@ -6,12 +6,12 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cache
 from types import MappingProxyType
-from typing import Literal
+from typing import Any, Literal
 
 from modelyard.hardware.tables import yaml_table
 
 Capability = tuple[int, int]
-Feature = Literal["bfloat16", "fp8-cache", "large-collectives", "nvlink", "padded-mxfp4"]
+Feature = Literal["bfloat16", "fp8-cache", "large-collectives", "nvlink"]
 
 
 @dataclass(frozen=True)
@@ -41,14 +41,16 @@ def compute_capability(text: str) -> Capability:
 def feature_rules() -> Mapping[str, Rule]:
     """The rule of every feature."""
     return MappingProxyType(
-        {
-            name: Rule(
-                since=compute_capability(row["since"]) if "since" in row else None,
-                only=_prefixes(row.get("only", [])),
-                excepted=_prefixes(row.get("except", [])),
-            )
-            for name, row in yaml_table("gpu_features.yaml")["features"].items()
-        }
+        {name: capability_rule(row) for name, row in yaml_table("gpu_features.yaml")["features"].items()}
+    )
+
+
+def capability_rule(row: Mapping[str, Any]) -> Rule:
+    """The rule that a table's `row` states with `since`, `only` or `except`; without them it always holds."""
+    return Rule(
+        since=compute_capability(row["since"]) if "since" in row else None,
+        only=_prefixes(row.get("only", [])),
+        excepted=_prefixes(row.get("except", [])),
     )
 
 

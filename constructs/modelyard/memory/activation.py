@@ -26,6 +26,7 @@ def peak_activation(
     samples: bool = True,
     image_limit: int | None = None,
     largest_image: int | None = None,
+    video_limit: int = 0,
 ) -> Memory:
     """Peak memory of one rank while a batch of `batched_tokens` runs and `sequences` rows are sampled.
 
@@ -48,6 +49,8 @@ def peak_activation(
         peak += experts
     if facts.cross_attention_rows and arch.vision and arch.vision.cross_attention:
         image_limit, batched_tokens = 1, image * sequences
+    if image_limit == 0 and video_limit:
+        image_limit = video_limit
     cache, encoder = _encoder(arch, split, batched_tokens, sequences, image, image_limit)
     return Memory.bytes(max(peak, encoder) + (cache if facts.encoder_cache else 0.0))
 
@@ -84,12 +87,20 @@ def _latent_workspace(arch: Architecture, split: Parallelism) -> float:
     return _LATENT_WORKSPACE_TOKENS * heads * (arch.latent.nope_dim + arch.latent.value_dim) * _WIDTH
 
 
-def largest_image(arch: Architecture, max_model_len: int) -> int | None:
+def largest_image(arch: Architecture, max_model_len: int, videos: int = 0) -> int | None:
     """Tokens of the largest image, capped at the prompt length where images are part of the prompt; None for
-    a text-only model."""
-    if arch.vision is None:
+    a text-only model.
+
+    With `videos` in a prompt, start-up profiles the kind that has more tokens, for some models a video
+    (multimodal/encoder_budget.py, get_modality_with_max_tokens).
+    """
+    tower = arch.vision
+    if tower is None:
         return None
-    return arch.vision.tokens if arch.vision.cross_attention else min(arch.vision.tokens, max_model_len)
+    if tower.cross_attention:
+        return tower.tokens
+    times = min(tower.video_images, max_model_len // tower.tokens) if videos else 1
+    return min(max(1, times) * tower.tokens, max_model_len)
 
 
 def _encoder(

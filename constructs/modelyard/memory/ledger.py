@@ -7,6 +7,7 @@ from functools import cached_property, lru_cache
 
 from modelyard.checkpoints import Architecture, modules
 from modelyard.engines import MemoryFacts
+from modelyard.engines.expert_layouts import expert_layout
 from modelyard.hardware import Accelerator, Memory
 from modelyard.memory.activation import peak_activation
 from modelyard.memory.kv_cache import CacheLayout, cache_layout
@@ -30,7 +31,8 @@ class MemoryRequest:
     `adapter_rank` and `adapter_count`: LoRA slots. `speculative_tokens`: drafted per step, by the model's own
     multi-token prediction layers if `own_drafts`. `draft`: weights of a draft model, whose cache is that of
     `draft_layers` of the model's layers. `image_limit`: images per request; None: the engine's default.
-    `largest_image`: tokens of one image; None: the vision tower's maximum.
+    `largest_image`: tokens of one image or, if larger, video; None: the vision tower's maximum.
+    `video_limit`: videos per request. `moe_backend`: kernels of the experts.
     """
 
     arch: Architecture
@@ -50,6 +52,8 @@ class MemoryRequest:
     draft_layers: int = 0
     image_limit: int | None = None
     largest_image: int | None = None
+    video_limit: int = 0
+    moe_backend: str = "auto"
 
 
 @dataclass(frozen=True)
@@ -135,7 +139,9 @@ def _stage_ledger(request: MemoryRequest, stage: int, layers: range) -> MemoryLe
         stage,
         drafts=request.own_drafts,
         absorbed=facts.absorbed,
-        padded=request.accelerator.has("padded-mxfp4"),
+        layout=expert_layout(
+            facts.engine, facts.version, request.accelerator.compute_capability, request.moe_backend
+        ),
     )
     adapters = _adapters(request) * (1 / split.pipeline)
     if facts.kv_cap_fraction is not None:  # Neuron: the compiler plans buffers, the plugin caps the cache
@@ -163,6 +169,7 @@ def _stage_ledger(request: MemoryRequest, stage: int, layers: range) -> MemoryLe
         samples=stage == split.pipeline - 1,
         image_limit=request.image_limit,
         largest_image=request.largest_image,
+        video_limit=request.video_limit,
     )
     non_torch = Memory.gib(_non_torch_gib(request))
     graphs = Memory.gib(_graphs_gib(request, len(layers)))

@@ -47,7 +47,7 @@ def context_does_not_fit(
     times = f" for {settings.concurrency} requests" if settings.concurrency > 1 else ""
     ways = [f"a length of {longest}"] if longest >= LEAST_MAX_MODEL_LEN else []
     whole = engine(ledger.request.facts.engine).fp8_cache
-    if settings.kv_cache_dtype == "auto" and whole:
+    if ledger.request.kv_cache_dtype == "auto" and whole:
         half = memory_ledger(replace(ledger.request, kv_cache_dtype="fp8"))
         reach = longest_length(lambda _: half, ledger.request.arch.max_position, at_once=settings.concurrency)
         ways.append(f"kvCacheDtype fp8 (up to {reach})" if reach < wanted else "kvCacheDtype fp8")

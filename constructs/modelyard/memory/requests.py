@@ -48,6 +48,8 @@ class Run:
     draft: Memory = NOTHING
     draft_layers: int = 0
     image_limit: int | None = None
+    video_limit: int = 0
+    moe_backend: str = "auto"
 
     @classmethod
     def of_file(
@@ -79,6 +81,8 @@ class Run:
             draft=draft,
             draft_layers=layers,
             image_limit=images_per_prompt(model, arch),
+            moe_backend=str(settings.args.get("moe-backend", "auto")),
+            video_limit=(model.features.videos_per_prompt or 0) if arch.vision else 0,
         )
 
     @classmethod
@@ -104,6 +108,14 @@ class Run:
         )
 
     @property
+    def cache_dtype(self) -> str:
+        """The format of the KV cache: as set, or as the checkpoint asks where the engine follows it."""
+        stored = self.arch.quantization
+        followed = stored is not None and stored.method in self.facts.checkpoint_caches
+        asked = stored.cache if stored is not None and followed else ""
+        return (asked or "auto") if self.kv_cache_dtype == "auto" else self.kv_cache_dtype
+
+    @property
     def length_limit(self) -> int:
         """The longest text that the model takes with this batch, in tokens: an encoder reads it at once."""
         batch = self.max_num_batched_tokens if self.arch.encoder else None
@@ -127,7 +139,7 @@ class Run:
             gpu_memory_utilization=self.gpu_memory_utilization or self.facts.utilization,
             max_num_seqs=self.max_num_seqs or min(self.usual_seqs or seqs, tokens),
             max_num_batched_tokens=tokens,
-            kv_cache_dtype=self.kv_cache_dtype,
+            kv_cache_dtype=self.cache_dtype,
             enforce_eager=self.enforce_eager,
             adapter_rank=self.adapter_rank,
             adapter_count=self.adapter_count,
@@ -136,7 +148,9 @@ class Run:
             draft=self.draft,
             draft_layers=self.draft_layers,
             image_limit=self.image_limit,
-            largest_image=largest_image(self.arch, length),
+            largest_image=largest_image(self.arch, length, self.video_limit),
+            video_limit=self.video_limit,
+            moe_backend=self.moe_backend,
         )
 
 

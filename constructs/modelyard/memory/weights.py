@@ -10,17 +10,15 @@ from modelyard.checkpoints import Architecture, Format, Module, modules
 from modelyard.checkpoints.modules import draft_modules
 from modelyard.checkpoints.quantization import PLAIN
 from modelyard.checkpoints.shape import StoredWeights
+from modelyard.engines.expert_layouts import ExpertLayout
 from modelyard.engines.memory_facts import Absorbed
 from modelyard.hardware import Memory
+from modelyard.memory.allocation import allocated
+from modelyard.memory.expert_tensors import expert_bytes, in_layout
 from modelyard.memory.parallelism import Parallelism
 
 # Vocabulary rows are padded to this multiple before they are split (vLLM, DEFAULT_VOCAB_PADDING_SIZE).
 _VOCAB_PADDING = 64
-
-# PyTorch's allocator rounds blocks of 10 MiB and more up to 2 MiB; a remainder of up to 1 MiB stays with the
-# block (c10/cuda/CUDACachingAllocator, kMinLargeAlloc, kRoundLarge, kSmallSize).
-_MIB = 1 << 20
-_LARGE, _STEP, _LEFT = 10 * _MIB, 2 * _MIB, _MIB
 
 # Matrices that the engine fuses into one tensor (vllm/model_executor/layers/linear.py, QKVParallelLinear and
 # MergedColumnParallelLinear; fused_moe, w13).
@@ -51,16 +49,16 @@ def weights_per_accelerator(
     *,
     drafts: bool = False,
     absorbed: Absorbed = "none",
-    padded: bool = False,
+    layout: ExpertLayout | None = None,
 ) -> Memory:
     """Weights on each rank of pipeline `stage`, rotary tables included.
 
     `drafts`: including the multi-token prediction layers. `absorbed`: including the copies of latent
     attention's up-projections that vLLM keeps beside the originals (layers/attention/mla_attention.py, W_UK_T
-    and W_UV). `padded`: on a GPU whose kernels pad expert matrices in MXFP4.
+    and W_UV). `layout`: how the engine lays experts in MXFP4 on this GPU; None: as they are stored.
     """
     copies = absorbed if arch.latent else "none"
-    return _weights(arch, split, stage, drafts, copies, _expert_padding(arch, padded))
+    return _weights(arch, split, stage, drafts, copies, layout if in_layout(arch, layout) else None)
 
 
 @lru_cache(maxsize=65536)
@@ -70,7 +68,7 @@ def _weights(
     stage: int,
     drafts: bool,
     absorbed: Absorbed,
-    padding: tuple[int, int],
+    layout: ExpertLayout | None,
 ) -> Memory:
     layers = split.stages(arch.layers)[stage]
     first, last = stage == 0, stage == split.pipeline - 1
@@ -83,12 +81,12 @@ def _weights(
     if drafts and last:
         held += draft_modules(arch)
     if arch.stored is not None:
-        total = arch.rope_bytes + _stored_weights(arch, arch.stored, held, layers, split, padding)
+        total = arch.rope_bytes + _stored_weights(arch, arch.stored, held, layers, split, layout)
     else:
-        total = arch.rope_bytes + _tensors(arch, held, split, padding)
+        total = arch.rope_bytes + _tensors(arch, held, split, layout)
         # Most layers are identical, so each kind is computed once.
         for kind, times in Counter(inner[layer] for layer in layers).items():
-            total += times * _tensors(arch, kind, split, padding)
+            total += times * _tensors(arch, kind, split, layout)
     if absorbed != "none":
         latent_layers = sum(arch.layer_types[layer] == "full" for layer in layers)
         total += latent_layers * _absorbed_bytes(arch, absorbed) / split.tensor
@@ -101,7 +99,7 @@ def _stored_weights(
     held: Sequence[Module],
     layers: Sequence[int],
     split: Parallelism,
-    padding: tuple[int, int],
+    layout: ExpertLayout | None,
 ) -> float:
     """Exact bytes of `held` and `layers`, shared among ranks as the formula shares each part of the model."""
     outer, inner = _by_layer(arch)
@@ -112,20 +110,23 @@ def _stored_weights(
         whole = sum(_whole_bytes(arch, module) for module in every if _part(arch, module) == part)
         exact = getattr(stored, part)
         if here and part == "drafts" and not exact:  # published apart, or under names that are not known
-            total += _tensors(arch, here, split, padding)
+            total += _tensors(arch, here, split, layout)
         elif here:
-            total += _tensors(arch, here, split, padding) * exact / whole
+            total += _tensors(arch, here, split, layout) * exact / whole
         elif not whole and part == "other" and 0 in layers:
             total += exact
     divided = any(experts for _, experts in stored.layers)
     for wanted in (False, True) if divided else (None,):
         share = whole = 0.0
         for kind, times in Counter(inner[layer] for layer in layers).items():
-            here = [each for each in kind if wanted is None or (each.split == "experts") is wanted]
-            share += times * _tensors(arch, here, split, padding)
+            here = [each for each in kind if wanted is None or _of_experts(each) is wanted]
+            share += times * _tensors(arch, here, split, layout)
             whole += times * sum(_whole_bytes(arch, each) for each in here)
         exact = sum(sum(stored.layers[n]) if wanted is None else stored.layers[n][wanted] for n in layers)
-        total += share * exact / whole if whole else exact
+        if wanted and layout is not None:  # a layout counts tensors, whatever the checkpoint stores
+            total += share
+        else:
+            total += share * exact / whole if whole else exact
     return total
 
 
@@ -180,35 +181,28 @@ def _absorbed_bytes(arch: Architecture, absorbed: Absorbed) -> float:
 
 
 def _tensors(
-    arch: Architecture, held: Sequence[Module], split: Parallelism, padding: tuple[int, int]
+    arch: Architecture, held: Sequence[Module], split: Parallelism, layout: ExpertLayout | None
 ) -> float:
     """Allocated bytes of `held` on one rank: fused matrices are one tensor, scales are separate tensors."""
     payloads: dict[str, float] = {}
     scales = 0.0
+    if layout is not None and any(module.split == "experts" for module in held):
+        scales = expert_bytes(arch, layout, split)
+        held = [module for module in held if not _of_experts(module)]
     for module in held:
         at, _, name = module.name.rpartition(".")
         key = f"{at}.{_JOINED.get(name, name)}"
-        payload, scale = _bytes_on_rank(arch, module, split, padding)
+        payload, scale = _bytes_on_rank(arch, module, split)
         payloads[key] = payloads.get(key, 0.0) + payload
         scales += scale
-    return scales + sum(_allocated(size) for size in payloads.values())
+    return scales + sum(allocated(size) for size in payloads.values())
 
 
-def _allocated(size: float) -> float:
-    whole = -(-size // _STEP) * _STEP
-    return whole if size >= _LARGE and whole - size <= _LEFT else size
+def _of_experts(module: Module) -> bool:
+    return module.split == "experts" or module.name.endswith(".experts_bias")
 
 
-def _expert_padding(arch: Architecture, padded: bool) -> tuple[int, int]:
-    """Multiples to which MXFP4 kernels pad the experts' hidden and intermediate size
-    (fused_moe/oracle/mxfp4.py)."""
-    stored = arch.quantization
-    return (256, 128) if padded and stored is not None and stored.format.name == "mxfp4" else (1, 1)
-
-
-def _bytes_on_rank(
-    arch: Architecture, module: Module, split: Parallelism, padding: tuple[int, int] = (1, 1)
-) -> tuple[float, float]:
+def _bytes_on_rank(arch: Architecture, module: Module, split: Parallelism) -> tuple[float, float]:
     """Payload and scales of `module` on one rank."""
     inputs, outputs = module.inputs, module.outputs
     plain = arch.bytes_per_parameter
@@ -217,19 +211,8 @@ def _bytes_on_rank(
         rows = -(-outputs // _VOCAB_PADDING) * _VOCAB_PADDING // split.tensor
         return form.payload_of(inputs, rows, plain), form.scales_of(inputs, rows)
     ranks = _ranks_that_share(arch, module, split)
-    if module.split == "experts" and padding != (1, 1):
-        inputs, outputs = _padded(arch, module, 1 if split.expert else split.tensor * split.data, padding)
     share = module.copies / ranks
     return form.payload_of(inputs, outputs, plain) * share, form.scales_of(inputs, outputs) * share
-
-
-def _padded(arch: Architecture, module: Module, ranks: int, padding: tuple[int, int]) -> tuple[int, int]:
-    """An expert's matrix with the hidden side padded once and the other side padded per rank."""
-    hidden, inner = padding
-    down = module.name.endswith("down_proj")
-    side = -(-(module.inputs if down else module.outputs) // ranks)
-    wide, narrow = -(-arch.hidden // hidden) * hidden, -(-side // inner) * inner * ranks
-    return (narrow, wide) if down else (wide, narrow)
 
 
 def format_of(arch: Architecture, module: Module) -> Format:

@@ -76,7 +76,7 @@ class EngineSettings(Document):
     dtype: Literal["auto", "bfloat16", "float16"] = "auto"
     """Number format of unquantized weights; `auto`: the checkpoint's."""
     kv_cache_dtype: Literal["auto", "fp8"] = "auto"
-    """`fp8` halves the KV cache."""
+    """`fp8` halves the KV cache; `auto`: 16 bit, or fp8 where the checkpoint asks for it."""
     quantization: Literal["auto", "fp8", "int8"] = "auto"
     """Quantize a 16-bit checkpoint at load; `auto` uses the checkpoint as it is (fp8, awq, gptq, int8, mxfp4,
     …)."""
