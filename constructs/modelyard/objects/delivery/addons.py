@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from typing import Any, Literal
 
 from modelyard.engines import metrics_of_exporter
@@ -242,19 +242,28 @@ def _addon(
     after: tuple[str, ...] = (),
     definitions: bool = True,
 ) -> Iterator[Manifest]:
-    release = chart(name)
+    release, pulled = chart(name), environment.routes
     yield from helm_addon(
         engine=_engine(environment),
         name=name,
         namespace=namespace,
-        repository=release.repository,
+        repository=pulled.chart(release),
         chart=name,
         version=release.version,
-        values=values or {},
+        values=_merged(values or {}, pulled.values(release)),
         after=after,
         definitions=definitions,
         server=argo_server(environment),
     )
+
+
+def _merged(values: Mapping[str, Any], more: Mapping[str, Any]) -> dict[str, Any]:
+    """Both; `more` only adds."""
+    result = dict(values)
+    for key, value in more.items():
+        inside = result.get(key)
+        result[key] = _merged(inside, value) if isinstance(inside, Mapping) else value
+    return result
 
 
 def _engine(environment: Environment) -> Literal["flux", "argocd"]:
