@@ -45,6 +45,15 @@ ENVIRONMENT: Final = (
         "Karpenter/Karpenter/NodeRole/*",
         "the policies that Karpenter documents for nodes; pods cannot reach the node's role",
     ),
+    *(
+        AcceptedRules(
+            "cdk-nag",
+            wild("arn:<AWS::Partition>:ecr:{region}:{account}:repository/{environment}/*"),
+            path,
+            "repositories that ECR makes at the first pull; all are below the environment's name",
+        )
+        for path in ("Cluster/Cluster/SystemNodes/Role/*", "Karpenter/Karpenter/NodeRole/*")
+    ),
     AcceptedRules(
         "cdk-nag",
         managed("AmazonEKS_CNI_Policy"),

@@ -11,6 +11,8 @@ from aws_cdk import aws_eks_v2 as eks
 from aws_cdk import aws_iam as iam
 from constructs import Construct
 
+from modelyard.aws.image_cache import may_fill
+
 NODE_POLICIES: Final = (
     "AmazonEKSWorkerNodePolicy",
     "AmazonEC2ContainerRegistryPullOnly",
@@ -31,6 +33,7 @@ class SystemNodeGroup(Construct):
         instance_types: Graviton types, in order of preference.
         count: Number of nodes; an update adds one.
         volume_gib: Root volume of each node in GiB, for images and logs of the controllers.
+        image_cache: Prefix of the repositories in ECR that nodes may fill, see `ImageCache`; default: none.
     """
 
     def __init__(
@@ -44,6 +47,7 @@ class SystemNodeGroup(Construct):
         instance_types: Sequence[str] = ("m7g.large", "m6g.large"),
         count: int = 2,
         volume_gib: int = 50,
+        image_cache: str | None = None,
     ) -> None:
         super().__init__(scope, construct_id)
         self.role = iam.Role(
@@ -54,6 +58,8 @@ class SystemNodeGroup(Construct):
             managed_policies=[iam.ManagedPolicy.from_aws_managed_policy_name(name) for name in NODE_POLICIES],
         )
         """IAM role of the nodes."""
+        if image_cache:
+            may_fill(self.role, image_cache)
         template = ec2.LaunchTemplate(
             self,
             "Template",

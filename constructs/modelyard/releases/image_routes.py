@@ -81,8 +81,8 @@ class ImageRoutes:
     """What stands for registries in one environment.
 
     `registries`: host to the host and prefix that replaces it. `everything`: host and prefix for all others.
-    `charts`: OCI repository with every chart. `direct`: hosts that may be asked themselves. `environment`: its
-    name, for messages.
+    `charts`: OCI repository with every chart. `direct`: hosts that may be asked themselves.
+    `environment`: its name, for messages.
     """
 
     registries: Mapping[str, str] = field(default_factory=dict)
@@ -131,8 +131,8 @@ class ImageRoutes:
         host = repository.partition("://")[2].partition("/")[0] or repository.partition("/")[0]
         return None if host in self.direct else host
 
-    def values(self, chart: Chart) -> dict[str, Any]:
-        """Values with which the images of `chart` are pulled from here; none without a registry."""
+    def values(self, chart: Chart, others: Mapping[str, Any]) -> dict[str, Any]:
+        """`others`, with the values by which the images of `chart` are pulled from here."""
         found: dict[str, Any] = {}
         for path, default in (chart.images or {}).items() if self.used else ():
             *parents, last = path.split(".")
@@ -140,7 +140,7 @@ class ImageRoutes:
             for parent in parents:
                 place = place.setdefault(parent, {})
             place[last] = self.value(default)
-        return found
+        return _merged(others, found)
 
     def value(self, default: str) -> str:
         """A chart's value that begins with a registry, as it is here."""
@@ -167,6 +167,14 @@ class ImageRoutes:
             yield self.everything
         if self.charts:
             yield self.charts.removeprefix(_OCI)
+
+
+def _merged(values: Mapping[str, Any], more: Mapping[str, Any]) -> dict[str, Any]:
+    result = dict(values)
+    for key, value in more.items():
+        inside = result.get(key)
+        result[key] = _merged(inside, value) if isinstance(inside, Mapping) else value
+    return result
 
 
 def _redirected(routes: ImageRoutes, value: Any) -> Any:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from typing import Any, Literal
 
 from modelyard.engines import metrics_of_exporter
@@ -250,20 +250,11 @@ def _addon(
         repository=pulled.chart(release),
         chart=name,
         version=release.version,
-        values=_merged(values or {}, pulled.values(release)),
+        values=pulled.values(release, values or {}),
         after=after,
         definitions=definitions,
         server=argo_server(environment),
     )
-
-
-def _merged(values: Mapping[str, Any], more: Mapping[str, Any]) -> dict[str, Any]:
-    """Both; `more` only adds."""
-    result = dict(values)
-    for key, value in more.items():
-        inside = result.get(key)
-        result[key] = _merged(inside, value) if isinstance(inside, Mapping) else value
-    return result
 
 
 def _engine(environment: Environment) -> Literal["flux", "argocd"]:
