@@ -151,6 +151,7 @@ ENVIRONMENT: dict[str, Any] = {
     },
     "gateways": {"internal": None, "public": None},
     "litellm": None,
+    "registry": None,
     "checks": {"smoke": True, "bench": False},
     "delivery": "flux",
     "git": None,
