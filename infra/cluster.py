@@ -43,6 +43,7 @@ class ClusterStack(EnvironmentStack):
             addon_versions=settings.cluster.addon_versions,
             system_instance_types=settings.cluster.system_nodes.instance_types,
             system_node_count=settings.cluster.system_nodes.count,
+            system_release_version=settings.cluster.system_release,
             prefix_delegation=settings.network.prefix_delegation,
             lustre=settings.cache.file_system == "lustre",
             support_type=settings.cluster.support_type,

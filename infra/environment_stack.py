@@ -6,6 +6,7 @@ from typing import ClassVar
 
 from aws_cdk import Environment as AwsEnvironment
 from aws_cdk import RemovalPolicy, Stack, Tags
+from aws_cdk import aws_iam as iam
 from aws_cdk import aws_ssm as ssm
 from constructs import Construct
 
@@ -43,6 +44,11 @@ class EnvironmentStack(Stack):
         for key, value in tags.items():
             Tags.of(self).add(key, value)
         use_exact_actions(self)
+        if settings.permissions_boundary:
+            boundary = iam.ManagedPolicy.from_managed_policy_arn(
+                self, "PermissionsBoundary", settings.permissions_boundary
+            )
+            iam.PermissionsBoundary.of(self).apply(boundary)
 
     @staticmethod
     def own_tag(settings: Environment) -> tuple[str, str]:

@@ -15,6 +15,7 @@ from constructs import Construct
 
 from infra import promotion
 from infra.bootstrap import bootstrap_role_arn
+from infra.pipeline_notices import PipelineNotices
 from infra.pipeline_permissions import narrow_permissions
 from infra.platform import add_platform
 from modelyard.aws.audit_log import AuditLog
@@ -101,6 +102,14 @@ class PipelineStack(Stack):
                 ),
             ),
         )
+        if pipeline.notify:
+            PipelineNotices(
+                self,
+                "Notices",
+                pipeline=NAME,
+                emails=pipeline.notify.emails,
+                topic_arn=pipeline.notify.topic_arn,
+            )
         approvals = {stage.environment: stage.approval for stage in pipeline.stages}
         self.stages = [self._add(settings, tree, approvals[settings.name]) for settings, tree in environments]
         # Built now, not during synthesis, so that aspects and acknowledgements see its resources.
@@ -113,8 +122,24 @@ class PipelineStack(Stack):
         asked = (
             [pipelines.ManualApprovalStep(f"Approve{stage.node.id}", comment=approval)] if approval else []
         )
-        self.pipeline.add_stage(stage, pre=asked, post=[self._smoke(settings)])
+        smoke, after = self._smoke(settings), []
+        if protected := [each.stack_name for each in stage.stacks if each.termination_protection]:
+            protect = self._protect(settings, protected)
+            smoke.add_step_dependency(protect)
+            after.append(protect)
+        self.pipeline.add_stage(stage, pre=asked, post=[*after, smoke])
         return stage
+
+    def _protect(self, settings: Environment, stacks: Sequence[str]) -> pipelines.CodeBuildStep:
+        deploy = bootstrap_role_arn(
+            "deploy", account=settings.account, region=settings.region, partition=self.partition
+        )
+        return pipelines.CodeBuildStep(
+            f"Protect{settings.name.capitalize()}",
+            input=self.source,
+            commands=list(promotion.protect(stacks, role=deploy, region=settings.region)),
+            role_policy_statements=[iam.PolicyStatement(actions=["sts:AssumeRole"], resources=[deploy])],
+        )
 
     def _smoke(self, settings: Environment) -> pipelines.CodeBuildStep:
         lookup = bootstrap_role_arn("lookup", account=settings.account, region=settings.region)

@@ -146,6 +146,57 @@ def open_gateway_endpoint(template: Template) -> Iterator[tuple[str, str]]:
             yield name, "credentials of any account may carry data out of the VPC: the endpoint has no policy"
 
 
+def unbounded_role(template: Template) -> Iterator[tuple[str, str]]:
+    principals = {
+        name: resource.get("Properties", {})
+        for name, resource in template.get("Resources", {}).items()
+        if resource["Type"] in ("AWS::IAM::Role", "AWS::IAM::User")
+    }
+    if any(each.get("PermissionsBoundary") for each in principals.values()):
+        for name, properties in principals.items():
+            if not properties.get("PermissionsBoundary"):
+                yield (
+                    name,
+                    "has no permissions boundary, and others in the stack have: an organisation may refuse it",
+                )
+
+
+def one_entry_a_principal(template: Template) -> Iterator[tuple[str, str]]:
+    seen: dict[str, str] = {}
+    for name, resource in template.get("Resources", {}).items():
+        if resource["Type"] == "AWS::EKS::AccessEntry":
+            principal = str(resource["Properties"].get("PrincipalArn"))
+            if principal in seen:
+                yield (
+                    seen[principal],
+                    f"{name} is a second entry of its principal: EKS answers 409, and the stack rolls back",
+                )
+            seen.setdefault(principal, name)
+
+
+def broad_workflow_trust(template: Template) -> Iterator[tuple[str, str]]:
+    for name, resource in template.get("Resources", {}).items():
+        if resource["Type"] != "AWS::IAM::Role":
+            continue
+        for statement in as_list(resource["Properties"]["AssumeRolePolicyDocument"].get("Statement")):
+            if statement.get("Action") != "sts:AssumeRoleWithWebIdentity":
+                continue
+            condition = statement.get("Condition", {})
+            subjects = [
+                subject
+                for key, value in condition.get("StringEquals", {}).items()
+                if key.endswith(":sub")
+                for subject in as_list(value)
+            ]
+            if not subjects or any(
+                "*" in str(subject) or ":environment:" not in str(subject) for subject in subjects
+            ):
+                yield (
+                    name,
+                    "tokens of other repositories or environments may assume it; name subject and environment in full",
+                )
+
+
 def open_resource_policy(template: Template) -> Iterator[tuple[str, str]]:
     for name, resource in template.get("Resources", {}).items():
         key = _RESOURCE_DOCUMENTS.get(resource["Type"])

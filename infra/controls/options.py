@@ -51,5 +51,11 @@ OPTIONS: Final = (
         "ModelCache/Cache/ServiceRole/*",
         "the rules of S3 Files, by the prefix that the service gives them, and by its name as their owner",
     ),
+    AcceptedRules(
+        "template-rules",
+        ("anomaly-monitor-of-tags",),
+        "Cost/Alarms/AnomalyMonitor",
+        "the environment says `anomalyMonitor: tag`, for a payer's account; doctor asks whether it is one",
+    ),
 )
 """Checked only where a test uses the option: tests/fixtures/platforms."""

@@ -186,6 +186,21 @@ def cache_without_credentials(template: Template) -> Iterator[Broken]:
             yield name, f"ECR refuses a rule for {upstream.registry} without the ARN of a secret"
 
 
+def anomaly_monitor_of_tags(template: Template) -> Iterator[Broken]:
+    for name, properties in resources(template, "AWS::CE::AnomalyMonitor"):
+        if properties.get("MonitorType") == "CUSTOM":
+            yield (
+                name,
+                "a member's account is refused monitors of tags; a payer's may have it: cost.anomalyMonitor: tag",
+            )
+
+
+def nodegroup_unpatched(template: Template) -> Iterator[Broken]:
+    for name, properties in resources(template, "AWS::EKS::Nodegroup"):
+        if not properties.get("ReleaseVersion"):
+            yield name, "the group keeps the AMI of the day on which it was made, and no deploy patches it"
+
+
 def mentioned(value: Any) -> list[str]:
     """Logical ids in a property."""
     if isinstance(value, list):
@@ -218,6 +233,11 @@ RULES: Final[Mapping[str, Rule]] = {
     "iam-broad-managed-policy": iam_rules.broad_managed_policy,
     "resource-policy-open": iam_rules.open_resource_policy,
     "pod-identity-any-pod": iam_rules.any_pod_may_assume,
+    "iam-role-without-boundary": iam_rules.unbounded_role,
+    "workflow-trust-broad": iam_rules.broad_workflow_trust,
+    "access-entry-twice": iam_rules.one_entry_a_principal,
+    "anomaly-monitor-of-tags": anomaly_monitor_of_tags,
+    "nodegroup-unpatched": nodegroup_unpatched,
     "efs-whole-file-system": iam_rules.whole_file_system,
     "gateway-endpoint-open": iam_rules.open_gateway_endpoint,
 }

@@ -107,6 +107,7 @@ def healthy(fake: FakeAccount, region: str) -> None:
         "cloudformation:DescribeStacks": stacks(("lab", "secrets"), ("prod", "secrets")),
         "logs:DescribeLogGroups": {"logGroups": []},
         "eks:ListAddons": no_cluster,
+        "eks:ListNodegroups": no_cluster,
         "eks:DescribeAddonVersions": offered(),
     }
     session = fake.session(region_name=region)

@@ -561,6 +561,39 @@ class TestKubernetes:
 
         assert project.results("cluster")["modelyard-lab"]["result"] == result
 
+    def test_another_compute_than_the_clusters_is_refused_before_a_deploy(
+        self, project: Project, fake: FakeAccount
+    ) -> None:
+        """Either way: CloudFormation would have to replace a cluster with a fixed name."""
+        cluster = {"version": "1.36", "status": "ACTIVE"}
+        fake.answers["eks:DescribeCluster"] = {"cluster": {**cluster, "computeConfig": {"enabled": True}}}
+        found = project.results("cluster")["modelyard-lab"]
+        project.environment(cluster={"compute": "auto-mode"})
+        same = project.results("cluster")["modelyard-lab"]
+        fake.answers["eks:DescribeCluster"] = {"cluster": cluster}
+        back = project.results("cluster")["modelyard-lab"]
+
+        assert (found["result"], same["result"], back["result"]) == ("problem", "ok", "problem")
+        assert "cluster: {compute: auto-mode}" in found["fix"]
+        assert "cluster: {compute: karpenter}" in back["fix"]
+
+    @pytest.mark.parametrize(
+        ("runs", "result"),
+        [("1.36.2-20260714", "ok"), ("1.35.6-20260701", "ok"), ("1.36.3-20260903", "problem")],
+    )
+    def test_the_system_nodes_ami_is_not_taken_back(
+        self, project: Project, fake: FakeAccount, runs: str, result: str
+    ) -> None:
+        fake.answers |= system_nodes(runs)
+
+        found = project.results("system nodes")["system"]
+        project.environment(cluster={"systemNodes": {"releaseVersion": runs}} if result == "problem" else {})
+
+        assert found["result"] == result
+        assert project.results("system nodes")["system"]["result"] == "ok"
+        if result == "problem":
+            assert f"cluster: {{systemNodes: {{releaseVersion: {runs}}}}}" in found["fix"]
+
     @pytest.mark.parametrize(
         ("installed", "status", "others", "result"),
         [
@@ -586,6 +619,13 @@ class TestKubernetes:
         assert found["result"] == result
         if others and result == "problem":
             assert "--addon-version v1.20.0" in found["fix"]
+
+
+def system_nodes(release: str) -> dict[str, Answer]:
+    return {
+        "eks:ListNodegroups": {"nodegroups": ["system"]},
+        "eks:DescribeNodegroup": {"nodegroup": {"nodegroupName": "system", "releaseVersion": release}},
+    }
 
 
 class TestVersions:
@@ -992,6 +1032,7 @@ def everything(project: Project, fake: FakeAccount) -> None:
         "ce:GetAnomalyMonitors": {"AnomalyMonitors": []},
         "organizations:DescribeOrganization": {"Organization": {"MasterAccountId": ACCOUNT}},
         **addon("vpc-cni", "v1.20.0", others=("v1.20.0",)),
+        **system_nodes("1.36.2-20260714"),
     }
     fake.answers |= answers
 
@@ -1003,6 +1044,21 @@ def test_the_policy_holds_every_call_that_is_made_and_no_other(project: Project,
     project.run("doctor", "--env", "lab")
 
     assert fake.permissions == set(policy()["Statement"][0]["Action"])
+
+
+def test_the_policy_of_cloudformations_role_is_printed_without_asking(
+    project: Project, fake: FakeAccount
+) -> None:
+    boundary = f"arn:aws:iam::{ACCOUNT}:policy/deployers"
+    project.environment(permissionsBoundary=boundary)
+
+    answer = project.run("doctor", "--env", "lab", "--deploy-policy")
+
+    assert answer.code == 0, answer.err
+    statements = {each["Sid"]: each for each in json.loads(answer.out)["Statement"]}
+    assert statements["OwnRoles"]["Condition"] == {"StringEquals": {"iam:PermissionsBoundary": boundary}}
+    assert statements["OwnRoles"]["Resource"] == [f"arn:aws:iam::{ACCOUNT}:role/modelyard-lab-*"]
+    assert fake.asked == []
 
 
 def test_every_call_of_the_policy_only_reads() -> None:

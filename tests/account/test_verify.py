@@ -61,7 +61,11 @@ class Cluster:
 @pytest.fixture
 def cluster(project: Project, fake: FakeAccount, monkeypatch: pytest.MonkeyPatch) -> Cluster:
     """Environment `lab` as it was deployed, with one model that nobody has asked yet."""
-    stack = {"StackStatus": "CREATE_COMPLETE", "Tags": [{"Key": "modelyard:environment", "Value": "lab"}]}
+    stack = {
+        "StackStatus": "CREATE_COMPLETE",
+        "EnableTerminationProtection": True,
+        "Tags": [{"Key": "modelyard:environment", "Value": "lab"}],
+    }
     active = {"status": "ACTIVE", "health": {"issues": []}}
     fake.answers |= {
         "cloudformation:DescribeStacks": {

@@ -215,6 +215,12 @@ MUTATIONS = (
         "pods of the policy", "NetworkPolicy", MODEL, ("spec", "podSelector", "matchLabels", INSTANCE), "x"
     ),
     Mutation("default deny", "NetworkPolicy", "default-deny"),
+    Mutation("default deny of a team", "NetworkPolicy", "search-apps-default-deny", environment="existing"),
+    Mutation(
+        *("restricted namespace of a team", "Namespace", "search-apps"),
+        ("metadata", "labels", "pod-security.kubernetes.io/enforce"),
+        environment="existing",
+    ),
     Mutation("PodDisruptionBudget", "PodDisruptionBudget", MODEL),
     Mutation(
         "pods of the budget", "PodDisruptionBudget", MODEL, ("spec", "selector", "matchLabels", INSTANCE), "x"

@@ -61,7 +61,7 @@ class Cache:
 
 def sweep_job(**changes: Any) -> dict[str, Any]:
     folders = default_objects(a_plan(a_model(), environment=an_environment(**changes)))
-    (found,) = (item for item in folders["models/_weights"] if item["kind"] == "CronJob")
+    (found,) = (item for item in folders["models/_sweep"] if item["kind"] == "CronJob")
     return found
 
 

@@ -108,6 +108,9 @@ def test_what_models_share_gives_rendered_objects(
             team=name,
             pools=kinds,
             granted=team.notebooks,
+            models_namespace=namespace,
+            monitoring_namespace=environment.monitoring.namespace if environment.monitoring.enabled else None,
+            auto_mode=environment.cluster.auto_mode,
         )
         if team.accelerators is not None:
             k8s.TeamShare(

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import Any, TypeVar
 
 import aws_cdk as cdk
+from aws_cdk import aws_ce as ce
 from aws_cdk import aws_ec2 as ec2
 from aws_cdk import aws_efs as efs
 from aws_cdk import aws_eks_v2 as eks
@@ -108,6 +109,21 @@ def called_before_its_log(app: cdk.App) -> None:
     release.add_override("DependsOn", others)
 
 
+def any_repository_deploys(app: cdk.App) -> None:
+    role = find(app, "GitHub/Deployer/Resource", iam.CfnRole)
+    conditions = "AssumeRolePolicyDocument.Statement.0.Condition"
+    role.add_property_deletion_override(f"{conditions}.StringEquals")
+    subject = {"token.actions.githubusercontent.com:sub": "repo:example-org/*"}
+    role.add_property_override(f"{conditions}.StringLike", subject)
+
+
+def monitor_of_tags(app: cdk.App) -> None:
+    stack: Any = app.node.find_child("Cluster")
+    ce.CfnAnomalyMonitor(
+        stack, "TagMonitor", monitor_name="prod", monitor_type="CUSTOM", monitor_specification="{}"
+    )
+
+
 MISTAKES = {
     "public endpoint": Mistake(
         public_endpoint, "Cluster/Cluster/Cluster/Resource", frozenset({CFN_GUARD, OURS})
@@ -144,6 +160,8 @@ MISTAKES = {
         role_for_any_pod, "Karpenter/Karpenter/ControllerRole/Resource", frozenset({OURS})
     ),
     "open S3 endpoint": Mistake(open_s3_endpoint, "Network/Network/Vpc/S3/Resource", frozenset({OURS})),
+    "any repository deploys": Mistake(any_repository_deploys, "GitHub/Deployer/Resource", frozenset({OURS})),
+    "monitor of tags": Mistake(monitor_of_tags, "Cluster/TagMonitor", frozenset({OURS})),
     "called before its log": Mistake(
         called_before_its_log, "Delivery/Flux/Installer/Handler/LogGroup/Resource", frozenset({OURS})
     ),

@@ -103,6 +103,37 @@ CHANGES: list[tuple[str, str, Callable[[Template], Any]]] = [
         ),
     ),
     (
+        "iam-role-without-boundary",
+        "Cluster",
+        lambda t: one(t, "AWS::IAM::Role").update(PermissionsBoundary="arn:aws:iam::aws:policy/Bound"),
+    ),
+    (
+        "workflow-trust-broad",
+        "GitHub",
+        lambda t: next(
+            r["Properties"]
+            for r in t["Resources"].values()
+            if r["Type"] == "AWS::IAM::Role" and "WebIdentity" in json.dumps(r["Properties"])
+        )["AssumeRolePolicyDocument"]["Statement"][0].update(
+            Condition={"StringLike": {"token.actions.githubusercontent.com:sub": "repo:example-org/*"}}
+        ),
+    ),
+    (
+        "access-entry-twice",
+        "Cluster",
+        lambda t: t["Resources"].update(
+            Again={"Type": "AWS::EKS::AccessEntry", "Properties": one(t, "AWS::EKS::AccessEntry")}
+        ),
+    ),
+    (
+        "anomaly-monitor-of-tags",
+        "Cluster",
+        lambda t: t["Resources"].update(
+            Monitor={"Type": "AWS::CE::AnomalyMonitor", "Properties": {"MonitorType": "CUSTOM"}}
+        ),
+    ),
+    ("nodegroup-unpatched", "Cluster", lambda t: one(t, "AWS::EKS::Nodegroup").pop("ReleaseVersion")),
+    (
         "retained-from-failed-create",
         "Secrets",
         lambda t: next(

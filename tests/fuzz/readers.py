@@ -15,7 +15,7 @@ from dataclasses import dataclass, field
 from datetime import date
 from functools import cache
 from pathlib import Path
-from types import MappingProxyType
+from types import MappingProxyType, SimpleNamespace
 from typing import Any, Final
 
 from modelyard.checkpoints import UnreadableConfig, architectures, read_config
@@ -34,14 +34,18 @@ from modelyard.findings import Finding
 from modelyard.hardware.prices import read_prices
 from modelyard.live.account.prices import _offers
 from modelyard.live.account.secrets import WrongValue, checked_value
+from modelyard.live.api.answers import Unreachable
+from modelyard.live.api.kubeconfig import server_name
 from modelyard.live.checkpoints.reading import Asked, read_checkpoint
 from modelyard.live.checkpoints.source import Facts, NotRead
+from modelyard.live.clusters.node_group import NoTemplate, other_changes
 from modelyard.live.verification.reports import CheckJob, UnreadableTree, check_jobs, job_outcome, read_report
 from modelyard.localcloud.deployment import AssemblyRefused, target_of
 from modelyard.localcloud.entries import UnreadableJournal
 from modelyard.localcloud.entries import read as read_journal
 from modelyard.localcloud.lifecycle import ServerFailed, _recorded
 from modelyard.memory.estimate import estimate
+from modelyard.names import stack_name
 from modelyard.object_rules.definitions import UnreadableDefinitions, complaints, read_definitions
 from modelyard.planning import plan
 from modelyard.reading import parse_json
@@ -249,6 +253,16 @@ def _read_record(content: bytes) -> None:
 def _read_manifest(content: bytes) -> None:
     _file("manifest.json", content)
     target_of(_folder())
+
+
+def _read_templates(content: bytes) -> None:
+    _file("manifest.json", content)
+    _file("Cluster.template.json", content)
+    other_changes(lambda *asked, **more: {"TemplateBody": {}}, _environment(), _folder())
+
+
+def _read_server_name(content: bytes) -> None:
+    server_name(SimpleNamespace(fname=_file("kubeconfig", content), context=SimpleNamespace(cluster="lab")))
 
 
 def _read_offers(content: bytes) -> None:
@@ -465,6 +479,31 @@ READERS: Final[Mapping[str, Reader]] = {
                 }
             }
         ),
+    ),
+    "templates of a deploy": Reader(
+        _read_templates,
+        ("live.clusters.node_group",),
+        (NoTemplate,),
+        lambda: _json(
+            {
+                "artifacts": {
+                    "Cluster": {
+                        "type": "aws:cloudformation:stack",
+                        "properties": {
+                            "templateFile": "Cluster.template.json",
+                            "stackName": stack_name(_environment().name, "cluster"),
+                        },
+                    }
+                },
+                "Resources": {"Nodes": {"Type": "AWS::EKS::Nodegroup", "Properties": {}}},
+            }
+        ),
+    ),
+    "name in a kubeconfig": Reader(
+        _read_server_name,
+        ("live.api.kubeconfig",),
+        (Unreachable,),
+        lambda: [b"clusters: [{name: lab, cluster: {server: a, tls-server-name: b}}]"],
     ),
     "expectations of an endpoint": Reader(
         _text(Expectations.from_json),

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import subprocess
 from dataclasses import dataclass
+from typing import Any
 
 import pytest
 
@@ -24,7 +26,7 @@ from modelyard.live.clusters.drain import (
     SERVICE,
     STATEFUL_SET,
 )
-from tests.account.conftest import Project
+from tests.account.conftest import REGION, Project
 from tests.account.fake_account import ACCOUNT
 from tests.operations.conftest import ARN
 from tests.operations.fake_kubernetes import ARGO_CD, AUTO_MODE, BUILT_IN, FakeKubernetes
@@ -208,7 +210,17 @@ class TestRefusals:
         assert "403 to list nodeclaims.karpenter.sh" in answer.err
         assert "cannot get them" in answer.err
 
-    def test_a_server_that_is_down_is_said_in_one_line(self, project: Project, lab: FakeKubernetes) -> None:
+    @pytest.mark.parametrize(
+        ("cluster", "words"),
+        [
+            ({"publicAccessCidrs": ["198.51.100.0/24"]}, None),
+            ({"compute": "auto-mode"}, "run this inside of its VPC"),
+        ],
+    )
+    def test_a_server_that_is_down_is_said_in_a_line(
+        self, project: Project, lab: FakeKubernetes, cluster: dict[str, Any], words: str | None
+    ) -> None:
+        project.environment(cluster=cluster)
         lab.url = "http://127.0.0.1:9"
         lab.kubeconfig(project.folder / "kubeconfig", ARN)
 
@@ -216,7 +228,28 @@ class TestRefusals:
 
         assert answer.code == 1
         assert "the cluster does not answer" in answer.err
-        assert answer.err.count("\n") == 1
+        assert answer.err.count("\n") == (1 if words is None else 2)
+        assert words is None or words in answer.err
+        assert "start-session" not in answer.err
+
+    def test_a_private_server_is_reached_through_a_system_node(
+        self, project: Project, lab: FakeKubernetes
+    ) -> None:
+        lab.url = "http://127.0.0.1:9"
+        lab.kubeconfig(project.folder / "kubeconfig", ARN)
+
+        said = project.run(*DRAIN).err
+
+        session, override = (line.strip() for line in said.splitlines() if line.startswith("    "))
+        assert session.startswith(f"aws ssm start-session --region {REGION} --target ")
+        assert "Name=tag:eks:cluster-name,Values=modelyard-lab" in session
+        assert "--document-name AWS-StartPortForwardingSessionToRemoteHost --parameters host=" in session
+        assert session.endswith(",portNumber=443,localPortNumber=8443")
+        assert override.startswith(
+            f"kubectl config set-cluster {ARN} --server=https://localhost:8443 --tls-server-name="
+        )
+        for command in (session, override):
+            subprocess.run(["bash", "-n", "-c", command], check=True)
 
     def test_a_sign_in_page_is_no_kubernetes(self, project: Project, lab: FakeKubernetes) -> None:
         lab.nonsense = True

@@ -47,8 +47,42 @@ def ready(project: Project, fake: FakeAccount) -> FakeAccount:
         "ssm:GetParameter": {
             "Parameter": {"Name": "x", "Value": "ami-1", "LastModifiedDate": datetime.now(UTC)}
         },
+        "cloudformation:GetTemplate": {"TemplateBody": json.dumps(template("1.35"))},
     }
+    synthesised(project, template("1.36"))
     return fake
+
+
+def template(version: str, **changes: Any) -> dict[str, Any]:
+    """The stack of the cluster, as far as its system nodes go."""
+    group = {
+        "Version": version,
+        "ReleaseVersion": f"{version}.6-20260714",
+        "InstanceTypes": ["m7g.large"],
+        "LaunchTemplate": {
+            "Id": {"Ref": "Launch"},
+            "Version": {"Fn::GetAtt": ["Launch", "LatestVersionNumber"]},
+        },
+        "Tags": {"modelyard:environment": "lab"},
+    }
+    disk = {"DeviceName": "/dev/xvda", "Ebs": {"VolumeSize": changes.pop("disk", 50)}}
+    launch = {"LaunchTemplateData": {"BlockDeviceMappings": [disk]}}
+    return {
+        "Resources": {
+            "Launch": {"Type": "AWS::EC2::LaunchTemplate", "Properties": launch},
+            "Nodes": {"Type": "AWS::EKS::Nodegroup", "Properties": {**group, **changes}},
+        }
+    }
+
+
+def synthesised(project: Project, content: dict[str, Any], stack: str = "modelyard-lab-cluster") -> None:
+    """What `cdk diff` leaves behind."""
+    folder = project.folder / "cdk.out"
+    folder.mkdir(exist_ok=True)
+    properties = {"templateFile": "Cluster.template.json", "stackName": stack}
+    artifact = {"type": "aws:cloudformation:stack", "properties": properties}
+    (folder / "manifest.json").write_text(json.dumps({"artifacts": {"Cluster": artifact}}))
+    (folder / "Cluster.template.json").write_text(json.dumps(content))
 
 
 def said(answer: Answer) -> dict[str, Any]:
@@ -196,6 +230,59 @@ class TestObstacles:
 
         [asked] = [asked for permission, asked in ready.asked if permission == "eks:ListInsights"]
         assert asked["filter"] == {"categories": ["UPGRADE_READINESS"], "kubernetesVersions": ["1.36"]}
+
+
+class TestSystemNodes:
+    """CloudFormation refuses a node group's new version beside any other change (aws-cdk issue 13602)."""
+
+    @pytest.mark.parametrize(
+        ("changes", "words"),
+        [
+            ({"disk": 80}, "launch template"),
+            ({"Tags": {"modelyard:environment": "lab", "team": "ml"}}, "tags"),
+            ({"Labels": {"a": "b"}, "ScalingConfig": {"MinSize": 3}}, "labels, number"),
+        ],
+    )
+    def test_a_change_beside_the_version_is_in_the_way_and_goes_first(
+        self, project: Project, ready: FakeAccount, changes: dict[str, Any], words: str
+    ) -> None:
+        synthesised(project, template("1.36", **changes))
+
+        answer = project.run(*PLAN)
+
+        assert answer.code == 1
+        assert f"the next deploy also changes the system nodes' {words}; EKS refuses that" in answer.out
+        assert "deploy that with the present version first: cdk deploy Cluster -c env=lab" in answer.out
+        assert "cdk deploy --all" not in answer.out
+
+    def test_a_new_group_is_made_with_everything_at_once(self, project: Project, ready: FakeAccount) -> None:
+        synthesised(project, template("1.36", disk=80, InstanceTypes=["m8g.large"]))
+
+        assert project.run(*PLAN).code == 0
+
+    @pytest.mark.parametrize("stack", ["modelyard-prod-cluster", None])
+    def test_without_templates_of_this_environment_that_is_open(
+        self, project: Project, ready: FakeAccount, stack: str | None
+    ) -> None:
+        if stack:
+            synthesised(project, template("1.36"), stack)
+        else:
+            (project.folder / "cdk.out" / "manifest.json").unlink()
+
+        answer = project.run(*PLAN)
+
+        assert answer.code == 2
+        assert "not checked: other changes of the system nodes" in answer.out
+        assert "cdk diff -c env=lab" in answer.out
+
+    def test_a_release_of_another_minor_is_in_the_way(self, project: Project, ready: FakeAccount) -> None:
+        nodes = {"releaseVersion": "1.35.6-20260714"}
+        project.environment(cluster={"version": "1.35", "systemNodes": nodes})
+
+        answer = project.run(*PLAN)
+
+        assert answer.code == 1
+        assert "leave it out to get 1.36.2-20260714" in answer.out
 
 
 class TestQuestions:

@@ -25,6 +25,7 @@ CLOSED = (
     "availability_zones",
     "policy",
     "removal",
+    "permissions_boundary",
     "network",
     "teams",
     "pools",
@@ -50,14 +51,19 @@ CLOSED_OF_THE_CLUSTER = (
     "public_access_cidrs",
 )
 
+CLOSED_OF_MONITORING = ("receivers",)
+"""Who is paged for production is not paged for dev."""
+
 Made = dict[str, Any]
 
 
 def with_values_of(other: Environment, environment: Environment) -> Environment:
     """`environment` with everything on the closed list as in `other`."""
     cluster = {name: getattr(other.cluster, name) for name in CLOSED_OF_THE_CLUSTER}
+    monitoring = {name: getattr(other.monitoring, name) for name in CLOSED_OF_MONITORING}
     return environment.model_copy(
         update={
+            "monitoring": environment.monitoring.model_copy(update=monitoring),
             **{name: getattr(other, name) for name in CLOSED},
             **{name: getattr(other, name) for name in CLOSED_LOCALLY if environment.name == "local"},
             "cluster": environment.cluster.model_copy(update=cluster),

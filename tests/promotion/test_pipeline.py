@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import re
+import subprocess
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -173,6 +174,93 @@ def test_somebody_has_to_agree_before_anything_of_production_changes(assembly: A
 
     assert approvals == [("Prod", 1)]
     assert sorted(in_production)[:2] == [1, 2]
+
+
+@pytest.mark.parametrize(
+    ("name", "removal"), [("dev", "destroy"), ("staging", "destroy"), ("prod", "retain")]
+)
+def test_what_is_retained_is_protected_before_it_is_smoked(
+    name: str, removal: str, assembly: Assembly
+) -> None:
+    """CloudFormation's actions leave termination protection off (aws-cdk issue 17871)."""
+    from infra.controls.survey import read_environment
+
+    assert read_environment(ROOT, name).removal == removal
+    stage = {action: order for stage, action, order in actions(assembly) if stage == name.capitalize()}
+    protect = stage.get(f"Protect{name.capitalize()}")
+
+    if removal == "destroy":
+        assert protect is None
+        return
+    assert protect is not None
+    smoke = stage.pop(f"Smoke{name.capitalize()}")
+    deploys = [order for action, order in stage.items() if action.endswith("Deploy")]
+    assert max(deploys) < protect < smoke
+    commands = "\n".join(assembly.commands(f"Protect{name.capitalize()}"))
+    nested = assembly.folder / f"assembly-Pipeline-{name.capitalize()}"
+    for stack in stack_names(nested).values():
+        assert f"--enable-termination-protection --stack-name {stack} " in commands
+
+
+def test_the_commands_that_protect_run_in_a_shell_with_a_role_that_may_do_nothing_else(
+    tmp_path: Path,
+) -> None:
+    told = tmp_path / "told"
+    aws = tmp_path / "aws"
+    aws.write_text(
+        f'#!/bin/sh\necho "$AWS_ACCESS_KEY_ID|$*" >> {told}\n[ "$1" = sts ] && echo "key secret token"\nexit 0\n'
+    )
+    aws.chmod(0o755)
+    role = "arn:aws:iam::111111111111:role/cdk-hnb659fds-deploy-role-111111111111-us-east-2"
+    commands = promotion.protect(
+        ["modelyard-prod-network", "modelyard-prod-cluster"], role=role, region="us-east-2"
+    )
+
+    subprocess.run(
+        ["sh", "-e"],
+        input="\n".join(commands),
+        text=True,
+        check=True,
+        env={"PATH": f"{tmp_path}:/usr/bin:/bin", "AWS_ACCESS_KEY_ID": "own"},
+    )
+
+    assume, *protected = told.read_text().splitlines()
+    assert assume.startswith(f"own|sts assume-role --role-arn {role} ")
+    assert '"Action":"cloudformation:UpdateTerminationProtection"' in assume
+    assert [line.split("--stack-name ")[1] for line in protected] == [
+        "modelyard-prod-network --region us-east-2",
+        "modelyard-prod-cluster --region us-east-2",
+    ]
+    assert all(line.startswith("key|") for line in protected)
+
+
+def test_approvals_and_failures_are_told_by_an_encrypted_topic(assembly: Assembly) -> None:
+    (topic,) = assembly.of("AWS::SNS::Topic").values()
+    (subscription,) = assembly.of("AWS::SNS::Subscription").values()
+    rules = {
+        kind: rule["EventPattern"]["detail"]
+        for rule in assembly.of("AWS::Events::Rule").values()
+        for kind in rule["EventPattern"].get("detail-type", ())
+        if rule["Targets"][0]["Id"] == "Target0" and "Notices" in json.dumps(rule["Targets"])
+    }
+
+    assert topic["KmsMasterKeyId"]
+    assert subscription["Endpoint"] == "platform@example.org"
+    assert rules == {
+        "CodePipeline Pipeline Execution State Change": {
+            "pipeline": ["modelyard-pipeline"],
+            "state": ["FAILED", "STOPPED"],
+        },
+        "CodePipeline Action Execution State Change": {
+            "pipeline": ["modelyard-pipeline"],
+            "state": ["STARTED", "FAILED"],
+            "type": {"category": ["Approval"]},
+        },
+    }
+    (policy,) = assembly.of("AWS::SNS::TopicPolicy").values()
+    assert "events.amazonaws.com" in json.dumps(policy)
+    keys = [key for name, key in assembly.of("AWS::KMS::Key").items() if name.startswith("Notices")]
+    assert "events.amazonaws.com" in json.dumps(keys)
 
 
 def test_nothing_is_deployed_that_has_not_passed_the_checks(assembly: Assembly) -> None:

@@ -56,6 +56,9 @@ def test_repositories_follow_the_template_from_the_first(synthesise: Synthesise)
 
     assert template["Prefix"] == "local"
     assert template["AppliedFor"] == ["PULL_THROUGH_CACHE"]
+    # With tags or a key of ours ECR asks for a role that makes the repositories.
+    assert "ResourceTags" not in template
+    assert template["EncryptionConfiguration"] == {"EncryptionType": "AES256"}
     for rule in stack.resources("Registry", "AWS::ECR::PullThroughCacheRule"):
         assert rule["DependsOn"]
 

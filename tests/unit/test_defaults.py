@@ -88,6 +88,7 @@ ENVIRONMENT: dict[str, Any] = {
     "availabilityZones": ("us-east-2a", "us-east-2b"),
     "policy": "relaxed",
     "removal": "retain",
+    "permissionsBoundary": None,
     "network": {
         "vpc": None,
         "cidr": "10.64.0.0/16",
@@ -110,7 +111,7 @@ ENVIRONMENT: dict[str, Any] = {
         "publicAccessCidrs": (),
         "admins": (),
         "viewers": (),
-        "systemNodes": {"instanceTypes": ("m7g.large", "m6g.large"), "count": 2},
+        "systemNodes": {"instanceTypes": ("m7g.large", "m6g.large"), "count": 2, "releaseVersion": None},
         "generalNodes": {"vcpuLimit": 32, "ami": "al2023@v20260714"},
         "logRetentionDays": 90,
     },

@@ -5,11 +5,13 @@ from __future__ import annotations
 import ast
 import sys
 from pathlib import Path
+from typing import ClassVar
 
 import pytest
 
 from modelyard.localcloud import server
 from modelyard.localcloud.plugin.bucket_deployment import prefix_of, selected, with_markers_replaced
+from modelyard.localcloud.plugin.eks_cluster import EksCluster, NodeGroup
 from modelyard.localcloud.plugin.recorded import AnomalyMonitor, AnomalySubscription, PullThroughCacheRule
 from modelyard.localcloud.plugin.resource_type import Aws, RefusedRequest, ResourceAddress, camel, given
 
@@ -71,6 +73,27 @@ def test_a_refusal_reads_like_cloudformations() -> None:
     assert str(refusal) == (
         'Resource handler returned message: "No cluster found for name: x." (HandlerErrorCode: NotFound)'
     )
+
+
+class TestClusterUpdates:
+    NODES: ClassVar = {"Version": "1.35", "LaunchTemplate": {"Version": "1"}}
+    CLUSTER: ClassVar = {"Name": "modelyard-lab", "RoleArn": "arn:aws:iam::1:role/a", "Version": "1.35"}
+
+    def test_a_version_goes_alone(self) -> None:
+        nodes = NodeGroup()
+
+        nodes.check_update(self.NODES, {**self.NODES, "Version": "1.36", "ReleaseVersion": "1.36.2-20260714"})
+        nodes.check_update(self.NODES, {**self.NODES, "LaunchTemplate": {"Version": "2"}})
+        with pytest.raises(RefusedRequest, match="cannot be combined with other updates"):
+            nodes.check_update(self.NODES, {"Version": "1.36", "LaunchTemplate": {"Version": "2"}})
+
+    def test_a_cluster_of_a_fixed_name_is_not_replaced(self) -> None:
+        """As switching `cluster.compute` would."""
+        cluster = EksCluster()
+
+        cluster.check_update(self.CLUSTER, {**self.CLUSTER, "Version": "1.36"})
+        with pytest.raises(RefusedRequest, match="custom-named resource requires replacing"):
+            cluster.check_update(self.CLUSTER, {**self.CLUSTER, "RoleArn": "arn:aws:iam::1:role/b"})
 
 
 class TestAnomalyMonitors:

@@ -45,6 +45,14 @@ def problems(folder: Path, text: str) -> list[tuple[str, int, int]]:
         (FILE + "github: {ownerId: 1, repositoryId: 2}", []),
         (FILE + "github: {ownerId: 1}", [("SPEC002", 6, 9)]),
         (FILE + "github: {ownerId: org, repositoryId: 2}", [("SPEC003", 6, 19)]),
+        (FILE + "notify: {emails: [a@example.org]}", []),
+        (FILE + "notify: {topicArn: 'arn:aws:sns:us-east-2:444444444444:ops'}", []),
+        (FILE + "notify: {emails: [ops]}", [("SPEC003", 6, 19)]),
+        (FILE + "notify: {}", []),
+        (
+            FILE + "notify: {emails: [a@b.org], topicArn: 'arn:aws:sns:us-east-2:444444444444:ops'}",
+            [("SPEC003", 6, 9)],
+        ),
         (FILE + "branch: hf_" + "a" * 30, [("SEC001", 6, 9)]),
     ],
 )

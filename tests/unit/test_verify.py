@@ -27,7 +27,12 @@ class Account(live.Account):
         super().__init__(None, "us-east-2")
         tag = {"Key": "modelyard:environment", "Value": name}
         self.stacks = [
-            {"StackName": f"modelyard-{name}-{concern}", "StackStatus": "CREATE_COMPLETE", "Tags": [tag]}
+            {
+                "StackName": f"modelyard-{name}-{concern}",
+                "StackStatus": "CREATE_COMPLETE",
+                "EnableTerminationProtection": True,
+                "Tags": [tag],
+            }
             for concern in ("network", "cluster", "delivery")
         ]
         self.stacks.append({"StackName": "somebody-elses", "StackStatus": "ROLLBACK_COMPLETE", "Tags": []})
@@ -146,6 +151,11 @@ BROKEN: list[tuple[str, Callable[[Account], Any], str]] = [
         "UPDATE_ROLLBACK_COMPLETE",
     ),
     ("stacks", lambda a: a.stacks.pop(1), "no stack"),
+    (
+        "stacks",
+        _set(lambda a: a.stacks[1], EnableTerminationProtection=False),
+        "modelyard-lab-cluster has no termination protection",
+    ),
     ("cluster", _set(_cluster, status="FAILED"), "FAILED"),
     ("cluster", _set(_cluster, version="1.35"), "runs Kubernetes 1.35, the file says 1.36"),
     ("cluster", _set(_cluster, resourcesVpcConfig={"endpointPublicAccess": True}), "API server is public"),

@@ -20,7 +20,7 @@ from modelyard.aws.image_cache import may_fill
 from modelyard.aws.karpenter_permissions import TAGGED_AT_LAUNCH
 from modelyard.aws.system_nodes import SystemNodeGroup
 from modelyard.names import AUTO_MODE_POOLS
-from modelyard.releases import addon_version
+from modelyard.releases import addon_version, node_release
 
 _AUTO_MODE_NODE_POLICIES: Final = (
     "AmazonEKSWorkerNodeMinimalPolicy",
@@ -58,6 +58,7 @@ class InferenceCluster(Construct):
         addon_versions: EKS add-on name to a version that overrides the tested version.
         system_instance_types: Graviton types of the system nodes, in order of preference; not in Auto Mode.
         system_node_count: Number of system nodes; not in Auto Mode.
+        system_release_version: AMI release of the system nodes; default: the tested one.
         prefix_delegation: Whether nodes get IP addresses in blocks of sixteen; not in Auto Mode.
         lustre: Whether pods mount FSx for Lustre.
         support_type: Whether EKS upgrades the cluster when standard support of its version ends (`standard`);
@@ -87,6 +88,7 @@ class InferenceCluster(Construct):
         addon_versions: Mapping[str, str] | None = None,
         system_instance_types: Sequence[str] = ("m7g.large", "m6g.large"),
         system_node_count: int = 2,
+        system_release_version: str | None = None,
         prefix_delegation: bool = False,
         lustre: bool = False,
         support_type: Literal["standard", "extended"] = "standard",
@@ -185,6 +187,7 @@ class InferenceCluster(Construct):
                 instance_types=system_instance_types,
                 count=system_node_count,
                 image_cache=image_cache,
+                release_version=system_release_version or node_release(version),
             )
             self.system_nodes.nodegroup.node.add_dependency(*networking)
             rest = addons.after_nodes(lustre=lustre)

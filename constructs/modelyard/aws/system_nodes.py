@@ -32,6 +32,8 @@ class SystemNodeGroup(Construct):
         subnets: Private subnets in at least two zones.
         instance_types: Graviton types, in order of preference.
         count: Number of nodes; an update adds one.
+        release_version: AMI release, such as 1.36.2-20260714; default: the newest of the day on which the
+            group is created, and nothing patches it afterwards.
         volume_gib: Root volume of each node in GiB, for images and logs of the controllers.
         image_cache: Prefix of the repositories in ECR that nodes may fill, see `ImageCache`; default: none.
     """
@@ -46,6 +48,7 @@ class SystemNodeGroup(Construct):
         subnets: Sequence[ec2.ISubnet],
         instance_types: Sequence[str] = ("m7g.large", "m6g.large"),
         count: int = 2,
+        release_version: str | None = None,
         volume_gib: int = 50,
         image_cache: str | None = None,
     ) -> None:
@@ -104,6 +107,7 @@ class SystemNodeGroup(Construct):
         resource = self.nodegroup.node.default_child
         assert isinstance(resource, eks.CfnNodegroup)
         resource.version = version
+        resource.release_version = release_version
 
 
 def _known(value: str | None) -> str:

@@ -11,7 +11,15 @@ import typer
 
 from modelyard.cli.connections import ProfileOption, opened
 from modelyard.cli.printing import console, count, finding_json, print_findings, print_json, table
-from modelyard.cli.workspace import EnvironmentsOption, EnvOption, ModelsOption, Output, OutputOption
+from modelyard.cli.workspace import (
+    EnvironmentsOption,
+    EnvOption,
+    ModelsOption,
+    Output,
+    OutputOption,
+    readable_environment,
+)
+from modelyard.live.account.deploy_policy import deploy_policy
 from modelyard.live.account.diagnosis import Case, Diagnosis, Health
 from modelyard.live.account.preflight import examine, policy
 from modelyard.planning import Plan
@@ -24,6 +32,7 @@ of instance types, spot, reservations, secrets, Kubernetes and add-ons, subnets,
   modelyard doctor --env prod
   modelyard doctor --env prod --output json | jq '.results[] | select(.result == "problem")'
   modelyard doctor --policy        the IAM policy that lets it ask everything
+  modelyard doctor --env prod --deploy-policy      the one for cdk bootstrap --cloudformation-execution-policies
 
 A call that IAM denies leaves its check open and names the permission; the others go on. The exit code is 0 where all is
 well, 1 where there is a problem, 2 where there is none and something could not be checked, 64 for misuse.
@@ -41,12 +50,23 @@ def doctor(
     show_policy: Annotated[
         bool, typer.Option("--policy", help="Print the IAM policy that the checks need, and ask nothing.")
     ] = False,
+    show_deploy_policy: Annotated[
+        bool,
+        typer.Option(
+            "--deploy-policy",
+            help="Print the policy of CloudFormation's role, for cdk bootstrap, and ask nothing.",
+        ),
+    ] = False,
     models: ModelsOption = MODELS,
     environments: EnvironmentsOption = ENVIRONMENTS,
     output: OutputOption = Output.table,
 ) -> int:
     if show_policy:
         sys.stdout.write(json.dumps(policy(), indent=2) + "\n")
+        return 0
+    if show_deploy_policy:
+        document = deploy_policy(readable_environment(environments, env))
+        sys.stdout.write(json.dumps(document, indent=2) + "\n")
         return 0
     project = load_project(env, models, environments)
     planned = project.plan()

@@ -10,11 +10,13 @@ from modelyard.cli.confirmation import ConfirmOption, YesOption, confirm
 from modelyard.cli.connections import ContextOption, cluster_of
 from modelyard.cli.printing import console
 from modelyard.cli.workspace import CommandError, EnvironmentsOption, EnvOption, readable_environment
-from modelyard.live.api.answers import Unreachable
+from modelyard.live.api.answers import Silent, Unreachable
 from modelyard.live.api.kubernetes import LiveCluster
 from modelyard.live.clusters.drain import ClusterDrain, StillThere
 from modelyard.live.clusters.obstruction import reasons
+from modelyard.live.clusters.private_api import tunnel_commands
 from modelyard.project import ENVIRONMENTS
+from modelyard.spec import Environment
 
 _HELP = """Empty an environment's cluster in the order that leaves nothing behind: delivery is suspended, models end their
 requests, load balancers go, Karpenter gives every node back, and the controllers are uninstalled, Karpenter last.
@@ -68,6 +70,8 @@ def drain(
     except StillThere as problem:
         _print_left(cluster, problem, env)
         return 1
+    except Silent as why:
+        raise CommandError(f"{why}{_way_in(environment)}") from None
     except Unreachable as why:
         raise CommandError(f"{why}; run it again when that is mended, it goes on where it stopped") from None
     out.print(f"{environment.cluster_name} is empty. Next:", soft_wrap=True)
@@ -78,6 +82,24 @@ def drain(
     ):
         out.print(f"    {line}", soft_wrap=True, markup=False)
     return 0
+
+
+def _way_in(environment: Environment) -> str:
+    """What to do about an API server that does not answer here."""
+    if environment.cluster.public_access_cidrs:
+        return ""
+    commands = tunnel_commands(environment)
+    if not commands:
+        return "\nits API server is private, and nodes of EKS Auto Mode forward no ports: run this inside of its VPC"
+    return "\n".join(
+        (
+            "",
+            "its API server is private. From outside of its VPC, with the Session Manager plugin, in a shell that stays open:",
+            f"    {commands[0]}",
+            "and here, before it is run again:",
+            f"    {commands[1]}",
+        )
+    )
 
 
 def _print_left(cluster: LiveCluster, problem: StillThere, env: str) -> None:

@@ -243,6 +243,9 @@ class TeamNamespace(ManifestConstruct):
         team: Name of the team.
         pools: Accelerators that the cluster's pools have, such as l40s.
         granted: Accelerator to the number that the team's pods may use; 0 for accelerators not listed.
+        models_namespace: Namespace of the models, which the team's pods may call.
+        monitoring_namespace: Namespace of Prometheus, which may read the pods' metrics; default: none.
+        auto_mode: Whether the cluster runs in EKS Auto Mode, where DNS has no pods.
     """
 
     def __init__(
@@ -254,10 +257,20 @@ class TeamNamespace(ManifestConstruct):
         team: str,
         pools: Iterable[str],
         granted: Mapping[str, int],
+        models_namespace: str = "models",
+        monitoring_namespace: str | None = None,
+        auto_mode: bool = False,
     ) -> None:
-        super().__init__(
-            scope, construct_id, team_namespace(name=name, team=team, pools=pools, granted=granted)
+        manifests = team_namespace(
+            name=name,
+            team=team,
+            pools=pools,
+            granted=granted,
+            models=models_namespace,
+            monitoring=monitoring_namespace,
+            auto_mode=auto_mode,
         )
+        super().__init__(scope, construct_id, manifests)
 
 
 class TeamShare(ManifestConstruct):

@@ -10,8 +10,8 @@ from modelyard.live.api.aws import Ask, Operation
 DESCRIBE_CLUSTER = Operation("eks", "DescribeCluster")
 LIST_ADDONS = Operation("eks", "ListAddons")
 DESCRIBE_ADDON = Operation("eks", "DescribeAddon")
-_LIST_NODE_GROUPS = Operation("eks", "ListNodegroups")
-_DESCRIBE_NODE_GROUP = Operation("eks", "DescribeNodegroup")
+LIST_NODE_GROUPS = Operation("eks", "ListNodegroups")
+DESCRIBE_NODE_GROUP = Operation("eks", "DescribeNodegroup")
 ABSENT = "ResourceNotFoundException"
 
 
@@ -55,10 +55,9 @@ def described_node_groups(ask: Ask, cluster: str) -> dict[str, dict[str, Any]]:
     Raises:
         Unanswered: AWS does not answer.
     """
-    names = sorted(ask(_LIST_NODE_GROUPS, clusterName=cluster)["nodegroups"])
+    names = sorted(ask(LIST_NODE_GROUPS, clusterName=cluster)["nodegroups"])
     return {
-        name: ask(_DESCRIBE_NODE_GROUP, clusterName=cluster, nodegroupName=name)["nodegroup"]
-        for name in names
+        name: ask(DESCRIBE_NODE_GROUP, clusterName=cluster, nodegroupName=name)["nodegroup"] for name in names
     }
 
 

@@ -72,9 +72,18 @@ def destroyable_stacks(ask: Ask, environment: str) -> list[DestroyableStack]:
     return [DestroyableStack(each.name, each.status, each.protected, _kept(ask, each.name)) for each in ours]
 
 
-def _kept(ask: Ask, stack: str) -> tuple[str, ...]:
+def deployed_template(ask: Ask, stack: str) -> dict[str, Any]:
+    """The template of a stack as it was deployed; empty if it is no JSON.
+
+    Raises:
+        Unanswered: AWS does not answer; a Refusal if there is no such stack.
+    """
     template = ask(_TEMPLATE, StackName=stack)["TemplateBody"]
-    resources = template.get("Resources", {}) if isinstance(template, dict) else {}
+    return template if isinstance(template, dict) else {}
+
+
+def _kept(ask: Ask, stack: str) -> tuple[str, ...]:
+    resources = deployed_template(ask, stack).get("Resources", {})
     kept = {
         each["Type"]
         for each in resources.values()

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 
 from modelyard.findings import Finding
-from modelyard.names import MODEL_LABEL
+from modelyard.names import MODEL_LABEL, TEAM_LABEL
 from modelyard.object_rules.broken import broken
 from modelyard.object_rules.index import Labelled, labels_of
 from modelyard.object_rules.pods import INSTANCE, WORKLOADS, Manifest, at, named, ports, runs_engine
@@ -37,7 +37,12 @@ def network_findings(items: list[Manifest]) -> Iterator[Finding]:
         if item["kind"] == "ServiceMonitor" and MODEL_LABEL in labels_of(item):
             yield from _monitor_findings(item)
     yield from _enforcement_findings(items)
-    yield from _namespace_findings(items, {named(server)[0] for server in servers})
+    teams = {
+        item["metadata"]["name"]
+        for item in items
+        if item["kind"] == "Namespace" and TEAM_LABEL in labels_of(item)
+    }
+    yield from _namespace_findings(items, {named(server)[0] for server in servers} | teams)
 
 
 def _chosen(policy: Manifest) -> dict[str, str]:

@@ -169,9 +169,14 @@ def _tcp(*ports: int) -> list[dict[str, Any]]:
 def name_resolution(environment: Environment) -> dict[str, Any]:
     """An egress rule to the cluster's DNS: its pods, or the Service's address if EKS Auto Mode runs DNS on
     the nodes."""
+    return dns(auto_mode=environment.cluster.auto_mode)
+
+
+def dns(*, auto_mode: bool) -> dict[str, Any]:
+    """An egress rule to the DNS of a cluster with or without EKS Auto Mode."""
     peers = (
         [{"ipBlock": {"cidr": address}} for address in _DNS_ADDRESSES]
-        if environment.cluster.auto_mode
+        if auto_mode
         else [pods_of("kube-system", {"k8s-app": "kube-dns"})]
     )
     return {"to": peers, "ports": [{"port": 53, "protocol": "UDP"}, {"port": 53, "protocol": "TCP"}]}

@@ -20,6 +20,7 @@ from modelyard.releases.releases import (
     definitions,
     kubectl,
     minors,
+    node_release,
 )
 
 __all__ = [
@@ -38,6 +39,7 @@ __all__ = [
     "ecr_repositories",
     "kubectl",
     "minors",
+    "node_release",
     "registry_of",
     "upstreams",
 ]

@@ -80,6 +80,15 @@ def addons() -> tuple[str, ...]:
     return tuple(_table()["addons"])
 
 
+def node_release(kubernetes: str) -> str:
+    """AMI release of the system nodes for a Kubernetes minor, such as 1.36.2-20260714.
+
+    Raises:
+        KeyError: the file has none.
+    """
+    return str(_table()["nodeReleases"][kubernetes])
+
+
 def kubectl() -> str:
     """Kubernetes minor of the kubectl that installs Flux."""
     return str(_table()["kubectl"])

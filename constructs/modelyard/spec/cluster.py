@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from typing import Annotated, Literal
+from typing import Annotated, Literal, Self
 
-from pydantic import Field, field_validator
+from pydantic import Field, field_validator, model_validator
 
-from modelyard.releases import addon_version, addons
+from modelyard.releases import addon_version, addons, node_release
 from modelyard.spec.document import DNS_LABEL, Document, ObjectName
 from modelyard.spec.network import Cidr
 
@@ -23,6 +23,9 @@ class SystemNodes(Document):
     count: Annotated[int, Field(ge=2, le=20)] = 2
     """Number of nodes, spread over the zones; at least two, because Karpenter runs two replicas on two
     nodes."""
+    release_version: Annotated[str, Field(pattern=r"^1\.[0-9]{2,3}\.[0-9]+-[0-9]{8}$")] | None = None
+    """AMI release, such as 1.36.2-20260714; default: the tested one for the Kubernetes version. EKS takes no
+    release back."""
 
 
 class GeneralNodes(Document):
@@ -76,6 +79,21 @@ class Cluster(Document):
     def addon_version(self, name: str) -> str:
         """Version of the EKS add-on `name` that is installed."""
         return self.addon_versions.get(name) or addon_version(name, self.version)
+
+    @property
+    def system_release(self) -> str:
+        """AMI release of the system nodes."""
+        return self.system_nodes.release_version or node_release(self.version)
+
+    @model_validator(mode="after")
+    def _release_of_this_minor(self) -> Self:
+        release = self.system_nodes.release_version
+        if release and not release.startswith(f"{self.version}."):
+            raise ValueError(
+                f"systemNodes.releaseVersion {release} is not of Kubernetes {self.version}; leave it out to get "
+                f"{node_release(self.version)}"
+            )
+        return self
 
     @field_validator("addon_versions")
     @classmethod

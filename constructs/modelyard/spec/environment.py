@@ -227,6 +227,12 @@ class Environment(Document):
     """`strict` turns every warning into an error; use it for production."""
     removal: Literal["retain", "destroy"] = "retain"
     """What `cdk destroy` does with data (caches, logs, keys, secrets); `retain` also protects the cluster."""
+    permissions_boundary: (
+        Annotated[str, Field(pattern=r"^arn:aws[a-z-]*:iam::([0-9]{12}|aws):policy/[A-Za-z0-9+=,.@_/-]+$")]
+        | None
+    ) = None
+    """ARN of an IAM policy that bounds every role of the stacks; default: none. Where an organisation lets
+    deployers create only bounded roles, a deploy fails without it."""
     network: Network = Network.model_construct()
     cluster: Cluster = Cluster.model_construct()
     teams: dict[ObjectName, Team] = Field(default_factory=dict)

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from typing import Annotated, Literal
+from typing import Annotated, Literal, Self
 
-from pydantic import BeforeValidator, Field, field_validator
+from pydantic import BeforeValidator, Field, field_validator, model_validator
 
 from modelyard.spec.document import DNS_LABEL, Document
+from modelyard.spec.governance import Email
 
 EnvironmentName = Annotated[str, Field(pattern=DNS_LABEL, max_length=20)]
 
@@ -36,6 +37,25 @@ class RepositoryIds(Document):
     """Number of the repository."""
 
 
+class Notices(Document):
+    """Who is told of approvals that wait and of pipelines that fail: addresses, or a topic."""
+
+    emails: tuple[Email, ...] = ()
+    """Addresses; each has to confirm a message from AWS. Without any, subscribe to the topic yourself."""
+    topic_arn: (
+        Annotated[str, Field(pattern=r"^arn:aws[a-z-]*:sns:[a-z0-9-]+:[0-9]{12}:[A-Za-z0-9_-]+$")] | None
+    ) = None
+    """An existing SNS topic in the pipeline's account and region, to which EventBridge may publish."""
+
+    @model_validator(mode="after")
+    def _one_of_both(self) -> Self:
+        if self.emails and self.topic_arn:
+            raise ValueError(
+                "has emails and topicArn: addresses are subscribed to a topic of ours alone; keep one"
+            )
+        return self
+
+
 class Pipeline(Document):
     """The path of a change from a branch to production."""
 
@@ -62,6 +82,8 @@ class Pipeline(Document):
     """Numbers of owner and repository, as `gh api repos/OWNER/NAME` prints them: the workflow's role then
     trusts tokens with these numbers alone. Needed for repositories that were created, renamed or transferred
     after 2026-07-15, and for those that have opted in to immutable subject claims."""
+    notify: Notices | None = None
+    """Who is told of approvals and failures; default: nobody, and approvals wait for somebody who looks."""
     log_retention_days: Literal[7, 14, 30, 60, 90, 180, 365] = 365
     """Retention of the build logs."""
 

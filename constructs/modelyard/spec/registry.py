@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Annotated, Any, Self
+from typing import Annotated, Any, Final, Self
 
 from pydantic import Field, field_validator, model_validator
 
@@ -13,14 +13,17 @@ from modelyard.spec.document import Document
 _HOST = r"[a-z0-9]([a-z0-9-]*[a-z0-9])?(\.[a-z0-9]([a-z0-9-]*[a-z0-9])?)+(:[0-9]{2,5})?"
 _PATH = r"(/[a-z0-9]+([._-]+[a-z0-9]+)*)*"
 
-RegistryHost = Annotated[str, Field(pattern=rf"^{_HOST}$")]
-RegistryPlace = Annotated[str, Field(pattern=rf"^{_HOST}{_PATH}$")]
-CredentialArn = Annotated[
-    str,
-    Field(
-        pattern=r"^arn:aws[a-z-]*:secretsmanager:[a-z0-9-]+:[0-9]{12}:secret:ecr-pullthroughcache/[A-Za-z0-9/_+=.@-]+-[A-Za-z0-9]{6}$"
-    ),
-]
+HOST_PATTERN: Final = rf"^{_HOST}$"
+PLACE_PATTERN: Final = rf"^{_HOST}{_PATH}$"
+OCI_PATTERN: Final = rf"^oci://{_HOST}{_PATH}$"
+CREDENTIAL_PATTERN: Final = (
+    r"^arn:aws[a-z-]*:secretsmanager:[a-z0-9-]+:[0-9]{12}:secret:"
+    r"ecr-pullthroughcache/[A-Za-z0-9/_+=.@-]+-[A-Za-z0-9]{6}$"
+)
+
+RegistryHost = Annotated[str, Field(pattern=HOST_PATTERN)]
+RegistryPlace = Annotated[str, Field(pattern=PLACE_PATTERN)]
+CredentialArn = Annotated[str, Field(pattern=CREDENTIAL_PATTERN)]
 
 
 class PullThrough(Document):
@@ -68,7 +71,7 @@ class Registry(Document):
     """Host and prefix for single registries, such as `nvcr.io: mirror.example.com/nvidia`; they go first."""
     pull_through: PullThrough | None = None
     """A cache in the environment's own Amazon ECR; `true`, or with credentials."""
-    charts: Annotated[str, Field(pattern=rf"^oci://{_HOST}{_PATH}$")] | None = None
+    charts: Annotated[str, Field(pattern=OCI_PATTERN)] | None = None
     """OCI repository into which every chart was pushed under its own name and version; default: below
     `mirror`, or where ECR caches it."""
     direct: tuple[RegistryHost, ...] = ()

@@ -23,10 +23,13 @@ from modelyard.live.eks import (
     ABSENT,
     DESCRIBE_ADDON,
     DESCRIBE_CLUSTER,
+    DESCRIBE_NODE_GROUP,
     LIST_ADDONS,
+    LIST_NODE_GROUPS,
     addon_names,
     described_addon,
     described_cluster,
+    described_node_groups,
     issues,
 )
 from modelyard.planning.identity import cluster_addons
@@ -84,6 +87,15 @@ def _judge_cluster(ask: Ask, case: Case) -> Iterator[Diagnosis]:
         return
     has = cluster["version"]
     runs, said = Version(has), Version(wanted)
+    has_mode = "auto-mode" if (cluster.get("computeConfig") or {}).get("enabled") else "karpenter"
+    if has_mode != environment.cluster.compute:
+        yield problem(
+            name,
+            f"the cluster runs with compute: {has_mode}, {case.file} says {environment.cluster.compute}; that replaces the "
+            "cluster, which CloudFormation refuses for a fixed name, and nodes of both kinds would have no owner",
+            f"in {case.file}: cluster: {{compute: {has_mode}}}; for the other, make a second environment and move the callers",
+        )
+        return
     if cluster["status"] != "ACTIVE":
         yield problem(
             name,
@@ -155,6 +167,35 @@ def _addon(ask: Ask, case: Case, name: str) -> Diagnosis:
     return ok(name, facts)
 
 
+def _judge_nodes(ask: Ask, case: Case) -> Iterator[Diagnosis]:
+    """Whether a deploy would take the system nodes' AMI back, which EKS refuses."""
+    environment = case.environment
+    if environment.cluster.auto_mode:
+        return
+    try:
+        groups = described_node_groups(ask, environment.cluster_name)
+    except Refusal as refused:
+        if refused.code == ABSENT:
+            return
+        raise
+    wanted = environment.cluster.system_release
+    for name, group in groups.items():
+        runs = str(group.get("releaseVersion", ""))
+        if _release_day(runs) > _release_day(wanted):
+            yield problem(
+                name,
+                f"the nodes run AMI release {runs}, a deploy would take them back to {wanted}, and EKS takes none back",
+                f"in {case.file}: cluster: {{systemNodes: {{releaseVersion: {runs}}}}}",
+            )
+        else:
+            yield ok(name, f"AMI release {runs}" if runs == wanted else f"AMI release {runs}, then {wanted}")
+
+
+def _release_day(release: str) -> str:
+    """The day in a release such as 1.36.2-20260714; later is newer."""
+    return release.rpartition("-")[2]
+
+
 def _judge_versions(ask: Ask, case: Case) -> Iterator[Diagnosis]:
     """Whether EKS still offers the versions that a deploy installs: it withdraws old builds."""
     cluster = case.environment.cluster
@@ -183,4 +224,5 @@ def _judge_versions(ask: Ask, case: Case) -> Iterator[Diagnosis]:
 KUBERNETES = AccountCheck("kubernetes", (_VERSIONS,), _judge_version)
 CLUSTER = AccountCheck("cluster", (DESCRIBE_CLUSTER,), _judge_cluster)
 ADDONS = AccountCheck("addons", (LIST_ADDONS, DESCRIBE_ADDON, _ADDON_VERSIONS), _judge_addons)
+NODES = AccountCheck("system nodes", (LIST_NODE_GROUPS, DESCRIBE_NODE_GROUP), _judge_nodes)
 VERSIONS = AccountCheck("versions", (_ADDON_VERSIONS,), _judge_versions)

@@ -9,7 +9,7 @@ from typing import Any
 from modelyard.live.account.anomaly_monitors import ANOMALIES
 from modelyard.live.account.diagnosis import AccountCheck, Case, Diagnosis, Health, ok, problem, unknown
 from modelyard.live.account.failed_stacks import STACKS
-from modelyard.live.account.kubernetes import ADDONS, CLUSTER, KUBERNETES, VERSIONS
+from modelyard.live.account.kubernetes import ADDONS, CLUSTER, KUBERNETES, NODES, VERSIONS
 from modelyard.live.account.offerings import OFFERINGS, SPOT
 from modelyard.live.account.prerequisites import ADDRESSES, NAMES, SERVICE_ROLES
 from modelyard.live.account.principals import PRINCIPALS
@@ -57,6 +57,7 @@ CHECKS = (
     KUBERNETES,
     CLUSTER,
     ADDONS,
+    NODES,
     VERSIONS,
     SUBNETS,
     BOOTSTRAP,

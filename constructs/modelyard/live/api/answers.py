@@ -30,5 +30,9 @@ class Unreachable(Unanswered):
     """The cluster cannot be reached, or refuses."""
 
 
+class Silent(Unreachable):
+    """Nothing answers at the cluster's address."""
+
+
 class WrongContext(Unreachable):
     """The kubeconfig's context belongs to another cluster."""

@@ -11,6 +11,27 @@ from modelyard.reading import short
 from modelyard.spec import Environment
 
 
+def server_name(config: Any) -> str | None:
+    """`tls-server-name` of a context that `context_of` found: the host of the certificate, if it is another
+    than the server's address.
+
+    Raises:
+        Unreachable: the kubeconfig cannot be read any more.
+    """
+    from yaml import YAMLError, safe_load  # type: ignore[import-untyped]
+
+    path = Path(config.fname)
+    try:
+        for entry in safe_load(path.read_text(encoding="utf-8")).get("clusters") or ():
+            if entry.get("name") == config.context.cluster:
+                name = entry["cluster"].get("tls-server-name")
+                return str(name) if name else None
+    except (YAMLError, AttributeError, LookupError, OSError, RecursionError, TypeError, ValueError) as error:
+        said = short(" ".join(str(error).split()), 200)
+        raise Unreachable(f"kubeconfig {path}: {type(error).__name__} {said}") from None
+    return None
+
+
 def context_of(environment: Environment, context: str | None) -> Any:
     """lightkube's configuration of `context`; default: the context whose cluster has the environment's ARN.
 
@@ -19,7 +40,7 @@ def context_of(environment: Environment, context: str | None) -> Any:
     """
     from lightkube import KubeConfig
     from lightkube.core.exceptions import ConfigError
-    from yaml import YAMLError  # type: ignore[import-untyped]
+    from yaml import YAMLError
 
     wanted = f":{environment.region}:{environment.account}:cluster/{environment.cluster_name}"
     remedy = f"aws eks update-kubeconfig --name {environment.cluster_name} --region {environment.region}"

@@ -8,8 +8,8 @@ from dataclasses import dataclass, field
 from functools import cache
 from typing import Any
 
-from modelyard.live.api.answers import Unreachable
-from modelyard.live.api.kubeconfig import context_of
+from modelyard.live.api.answers import Silent, Unreachable
+from modelyard.live.api.kubeconfig import context_of, server_name
 from modelyard.spec import Environment
 
 
@@ -128,8 +128,24 @@ def open_cluster(environment: Environment, context: str | None = None) -> LiveCl
     if config.user is None:
         raise Unreachable(f"kubeconfig: context {config.context_name} names no user")
     with _in_words("connect"):
-        return LiveCluster(Client(config=config), config.context_name)
+        client = Client(config=config, transport=_named_transport(config, server_name(config)))
+        return LiveCluster(client, config.context_name)
     raise AssertionError
+
+
+def _named_transport(config: Any, name: str | None) -> Any:
+    """Connections that expect a certificate of `name`: lightkube ignores `tls-server-name`."""
+    if name is None:
+        return None
+    import httpx2
+    from lightkube.config.client_adapter import verify_cluster
+
+    class Named(httpx2.HTTPTransport):
+        def handle_request(self, request: Any) -> Any:
+            request.extensions = {**request.extensions, "sni_hostname": name}
+            return super().handle_request(request)
+
+    return Named(verify=verify_cluster(config.cluster, config.user, config.abs_file))
 
 
 def named(items: list[Item], most: int = 3) -> str:
@@ -157,7 +173,7 @@ def _in_words(doing: str, *, absent_is_fine: bool = False) -> Iterator[None]:
         said = error.status.message if isinstance(error, ApiError) else error.response.reason_phrase
         raise Unreachable(f"the cluster answered {code} to {doing}: {said}") from None
     except httpx2.HTTPError as error:
-        raise Unreachable(f"the cluster does not answer: {str(error) or type(error).__name__}") from None
+        raise Silent(f"the cluster does not answer: {str(error) or type(error).__name__}") from None
     except msgspec.MsgspecError as error:
         raise Unreachable(f"what answers is no Kubernetes API: {error}") from None
     except (ConfigError, OSError, ValueError) as error:  # a credential plugin fails, or does not exist

@@ -9,6 +9,7 @@ from typing import Final
 from modelyard.hardware import accelerators
 from modelyard.live.api.answers import Unanswered
 from modelyard.live.api.aws import Account, Operation
+from modelyard.live.clusters.node_group import NoTemplate, other_changes
 from modelyard.live.clusters.upgrade import Obstacle
 from modelyard.live.eks import addon_names, described_addon
 from modelyard.live.parameters import parameter
@@ -38,7 +39,12 @@ def readiness(account: Account, environment: Environment, status: str, target: s
                 f"aws eks wait cluster-active --name {environment.cluster_name} --region {environment.region}",
             )
         )
-    for what, ask in (("add-ons", _addons), ("upgrade insights", _insights), ("images", _missing_images)):
+    for what, ask in (
+        ("add-ons", _addons),
+        ("upgrade insights", _insights),
+        ("images", _missing_images),
+        ("system nodes", _node_group),
+    ):
         try:
             ask(account, environment, target, found)
         except Unanswered as why:
@@ -81,6 +87,27 @@ def _insights(account: Account, environment: Environment, target: str, found: Re
             )
         elif status["status"] != "PASSING":
             found.notes.append(said)
+
+
+def _node_group(account: Account, environment: Environment, target: str, found: Readiness) -> None:
+    if environment.cluster.auto_mode:
+        return
+    try:
+        changes = other_changes(account.ask, environment)
+    except NoTemplate as why:
+        found.unchecked.append(
+            "other changes of the system nodes, which EKS refuses beside a version: "
+            f"{why}; first cdk diff -c env={environment.name}"
+        )
+        return
+    if changes:
+        found.obstacles.append(
+            Obstacle(
+                f"the next deploy also changes the system nodes' {', '.join(changes)}; EKS refuses that beside a version, and "
+                "the cluster's stack would roll back",
+                f"deploy that with the present version first: cdk deploy Cluster -c env={environment.name}",
+            )
+        )
 
 
 def _missing_images(account: Account, environment: Environment, target: str, found: Readiness) -> None:

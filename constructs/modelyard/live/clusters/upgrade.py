@@ -9,7 +9,7 @@ from datetime import date
 from packaging.version import Version
 
 from modelyard.planning.identity import cluster_addons
-from modelyard.releases import addon_version, chart, kubectl, minors
+from modelyard.releases import addon_version, chart, kubectl, minors, node_release
 from modelyard.spec import Environment
 
 
@@ -59,6 +59,12 @@ def obstacles(environment: Environment, current: str, target: str) -> Iterator[O
             f"Karpenter {karpenter} does not know Kubernetes {target}",
             f"deploy a release of Modelyard with Karpenter {least} or newer first",
         )
+    release = environment.cluster.system_nodes.release_version
+    if release and not environment.cluster.auto_mode and not release.startswith(f"{target}."):
+        yield Obstacle(
+            f"cluster.systemNodes.releaseVersion is {release}, not of Kubernetes {target}",
+            f"leave it out to get {node_release(target)}, or name a release of {target}, in the same change as the version",
+        )
     skew = abs(Version(kubectl()).minor - Version(target).minor)
     if skew > 1:
         yield Obstacle(
@@ -92,7 +98,10 @@ def upgrade_steps(
         )
     else:
         steps += [
-            UpgradeStep("system nodes", "replaced one by one, as PodDisruptionBudgets allow"),
+            UpgradeStep(
+                "system nodes",
+                f"replaced one by one, as PodDisruptionBudgets allow, with AMI release {_release(environment, target)}",
+            ),
             UpgradeStep(
                 "Karpenter's nodes",
                 f"afterwards: the pinned AMI release ({', '.join(_images(environment))}) has a build for each minor, so "
@@ -127,6 +136,10 @@ def _known_addon(name: str, minor: str) -> str | None:
         return addon_version(name, minor)
     except KeyError:
         return None
+
+
+def _release(environment: Environment, target: str) -> str:
+    return environment.cluster.system_nodes.release_version or node_release(target)
 
 
 def _images(environment: Environment) -> list[str]:

@@ -82,8 +82,17 @@ def _stacks(found: Mapping[str, DeployedStack], settings: Environment) -> Observ
     unsettled = {name: found[name].status for name in sorted(found) if found[name].status not in _SETTLED}
     problems = [f"no stack {name}" for name in missing]
     problems += [f"{name} is {status}" for name, status in unsettled.items()]
-    transient = not missing and set(unsettled.values()) <= _SETTLING
-    return Observation("stacks", f"{len(found)} stacks", tuple(problems), transient)
+    bare = (
+        [name for name in sorted(found) if not found[name].protected] if settings.removal == "retain" else []
+    )
+    problems += [f"{name} has no termination protection, and removal: retain promises it" for name in bare]
+    transient = not missing and not bare and set(unsettled.values()) <= _SETTLING
+    look = tuple(
+        f"aws cloudformation update-termination-protection --enable-termination-protection --stack-name {name} "
+        f"--region {settings.region}"
+        for name in bare
+    )
+    return Observation("stacks", f"{len(found)} stacks", tuple(problems), transient, look=look)
 
 
 def _cluster(found: dict[str, Any] | None, settings: Environment) -> Observation:

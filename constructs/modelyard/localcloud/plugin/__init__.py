@@ -18,8 +18,8 @@ Extended, because MiniStack stores less than the template says:
 
     AWS::EC2::VPC         the attributes CidrBlock and CidrBlockAssociations
     AWS::EKS::Cluster     a real cluster security group, the VPC's id, encryption, service CIDR, deletion
-                          protection; subnet checks
-    AWS::EKS::Nodegroup   capacity type; subnet and role checks
+                          protection; subnet checks; no replacement under its name
+    AWS::EKS::Nodegroup   capacity type; subnet and role checks; a version changes alone
     AWS::SecretsManager::Secret, Logs::LogGroup, S3::Bucket, IAM::Role    a name that is taken is refused
 
 All of them use MiniStack's public API with botocore, like any client: botocore checks the parameters against

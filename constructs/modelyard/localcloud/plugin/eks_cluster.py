@@ -21,13 +21,33 @@ def require_role(aws: Aws, arn: str, message: str) -> None:
             raise RefusedRequest(message, "InvalidRequest") from None
 
 
+def _changed(old: Properties, new: Properties, names: Sequence[str]) -> bool:
+    return any(old.get(name) != new.get(name) for name in names)
+
+
 def _subnets(aws: Aws, ids: Sequence[str]) -> list[dict[str, Any]]:
     found: list[dict[str, Any]] = aws.client("ec2").describe_subnets(SubnetIds=list(ids))["Subnets"]
     return found
 
 
+_CREATE_ONLY = ("RoleArn", "BootstrapSelfManagedAddons", "EncryptionConfig")
+"""Properties of a cluster whose change replaces it, of those that the stacks set (resource schema,
+createOnlyProperties)."""
+_VERSIONS = ("Version", "ReleaseVersion")
+_OTHER_UPDATES = ("LaunchTemplate", "ScalingConfig", "UpdateConfig", "Labels", "Taints", "Tags")
+
+
 class EksCluster(CompletedType):
     name = "AWS::EKS::Cluster"
+
+    def check_update(self, old: Properties, new: Properties) -> None:
+        name = new.get("Name")
+        if name and name == old.get("Name") and _changed(old, new, _CREATE_ONLY):
+            raise RefusedRequest(
+                "CloudFormation cannot update a stack when a custom-named resource requires replacing. "
+                f"Rename {name} and update the stack again.",
+                "InvalidRequest",
+            )
 
     def check(self, aws: Aws, properties: Properties) -> None:
         zones = {s["AvailabilityZone"] for s in _subnets(aws, properties["ResourcesVpcConfig"]["SubnetIds"])}
@@ -84,6 +104,13 @@ class EksCluster(CompletedType):
 
 class NodeGroup(CompletedType):
     name = "AWS::EKS::Nodegroup"
+
+    def check_update(self, old: Properties, new: Properties) -> None:
+        # aws-cdk issue 13602, containers-roadmap issue 1258.
+        if _changed(old, new, _VERSIONS) and _changed(old, new, _OTHER_UPDATES):
+            raise RefusedRequest(
+                "Version and ReleaseVersion updates cannot be combined with other updates", "InvalidRequest"
+            )
 
     def check(self, aws: Aws, properties: Properties) -> None:
         aws.client("eks").describe_cluster(name=properties["ClusterName"])

@@ -124,6 +124,7 @@ def _handlers(
         with _as_aws_says():
             if isinstance(kind, CompletedType):
                 kind.check(aws, new)
+                kind.check_update(old, new)
                 if "update" not in inner:  # as MiniStack: creating it again under its name changes it
                     physical_id, attributes = inner["create"](logical_id, new, stack)
                 elif inner.get("update_with_logical_id"):

@@ -115,6 +115,9 @@ class CompletedType(ResourceType):
     def check_creation(self, aws: Aws, properties: Properties) -> None:
         """Raise `Refused` if AWS would not create it, although it might update it so."""
 
+    def check_update(self, old: Properties, new: Properties) -> None:
+        """Raise `Refused` if AWS would not change `old` to `new` at once."""
+
     def complete(self, aws: Aws, physical_id: str, properties: Properties) -> Properties:
         """Additional attributes for `Fn::GetAtt`."""
         return {}

@@ -41,6 +41,9 @@ def platform(plan: Plan) -> Iterator[Manifest]:
             team=name,
             pools=kinds,
             granted=team.notebooks,
+            models=environment.namespace,
+            monitoring=environment.monitoring.namespace if environment.monitoring.enabled else None,
+            auto_mode=environment.cluster.auto_mode,
         )
         if team.accelerators is not None:
             yield from team_share(
