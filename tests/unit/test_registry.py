@@ -226,6 +226,11 @@ class TestDockerHub:
     def test_a_relaxed_one_may(self) -> None:
         assert "REG002" not in self.codes(policy="relaxed")
 
+    def test_to_admit_it_is_no_way_out(self) -> None:
+        registry = {"pullThrough": True, "direct": ["docker.io"]}
+
+        assert "REG002" in self.codes(policy="strict", registry=registry)
+
     def test_with_a_registry_it_is_not_asked(self) -> None:
         assert "REG002" not in self.codes(policy="strict", registry="mirror.example.com/all")
 

@@ -12,14 +12,18 @@ from modelyard.releases import DOCKER_HUB, registry_of
 def limited_registries(proposal: Proposal) -> Iterator[Finding]:
     """Strict environments whose new nodes ask Docker Hub, which counts pulls by address."""
     environment = proposal.environment
-    if not environment.strict or environment.routes.used:
+    if not environment.strict:
         return
+    routes = environment.routes
+    engines = {
+        planned.model.name: planned.serving.release.image_for(cpu=planned.serving.on_cpu)
+        for planned in proposal.plans
+    }
     asking = sorted(
-        {
-            planned.model.name
-            for planned in proposal.plans
-            if registry_of(planned.serving.release.image_for(cpu=planned.serving.on_cpu))[0] == DOCKER_HUB
-        }
+        name
+        for name, image in engines.items()
+        # What nobody admitted is an error already, REG001.
+        if registry_of(routes.image(image))[0] == DOCKER_HUB and routes.passed_by(image) is None
     )
     if asking:
         yield Finding(
