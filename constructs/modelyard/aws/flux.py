@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import replace
 from typing import Any, Final, cast
 
 from aws_cdk import Duration, RemovalPolicy, Stack
@@ -161,10 +162,12 @@ def _allow_charts(
 ) -> None:
     """Let `role` fetch those of the charts that are in ECR."""
     found = {place for each in pulled if (place := ecr_repositories(images.chart(each)))}
-    if found:
-        may_pull(role, tuple(sorted(found, key=lambda place: (place.account, place.prefix))))
-        if image_cache:
-            may_fill(role, image_cache)
+    cached = {place for place in found if image_cache and place.prefix.startswith(f"{image_cache}/")}
+    whole = {replace(place, prefix=str(image_cache)) for place in cached}
+    if places := sorted((found - cached) | whole, key=lambda place: (place.account, place.prefix)):
+        may_pull(role, tuple(places))
+    if image_cache and cached:
+        may_fill(role, image_cache)
 
 
 def _installer_role(scope: Construct, *, cluster_arn: str) -> iam.Role:

@@ -61,7 +61,7 @@ class ImageCache(Construct):
                 credential_arn=(credentials or {}).get(host),
             )
             # A repository that a pull makes before the template exists would not follow it.
-            rule.add_dependency(template)
+            rule.add_resource_dependency(template)
 
 
 def may_fill(role: iam.Role, prefix: str) -> None:
