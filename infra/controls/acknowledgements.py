@@ -48,7 +48,7 @@ ENVIRONMENT: Final = (
     *(
         AcceptedRules(
             "cdk-nag",
-            wild("arn:<AWS::Partition>:ecr:{region}:{account}:repository/{environment}/*"),
+            wild("arn:aws:ecr:{region}:{account}:repository/{environment}/*"),
             path,
             "repositories that ECR makes at the first pull; all are below the environment's name",
         )

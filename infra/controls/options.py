@@ -54,7 +54,7 @@ OPTIONS: Final = (
     *(
         AcceptedRules(
             "cdk-nag",
-            wild("arn:<AWS::Partition>:ecr:{region}:{account}:repository/{environment}/*"),
+            wild("arn:aws:ecr:{region}:{account}:repository/{environment}/*"),
             path,
             "repositories that ECR makes at the first pull; all are below the environment's name",
         )

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from typing import Annotated, Any, Final, Self
+from typing import Annotated, Final, Self
 
-from pydantic import Field, field_validator, model_validator
+from pydantic import BeforeValidator, Field, field_validator, model_validator
 
 from modelyard.reading import suggestion
 from modelyard.releases import ImageRoutes, upstreams
@@ -69,18 +69,16 @@ class Registry(Document):
     `oci://MIRROR/charts/NAME`. Nodes must be able to pull from it without a secret."""
     mirrors: dict[RegistryHost, RegistryPlace] = Field(default_factory=dict)
     """Host and prefix for single registries, such as `nvcr.io: mirror.example.com/nvidia`; they go first."""
-    pull_through: PullThrough | None = None
+    pull_through: Annotated[
+        PullThrough | None,
+        BeforeValidator(_parse_pull_through, json_schema_input_type=PullThrough | bool | None),
+    ] = None
     """A cache in the environment's own Amazon ECR; `true`, or with credentials."""
     charts: Annotated[str, Field(pattern=OCI_PATTERN)] | None = None
     """OCI repository into which every chart was pushed under its own name and version; default: below
     `mirror`, or where ECR caches it."""
     direct: tuple[RegistryHost, ...] = ()
     """Registries and chart repositories that may be asked themselves; every other one is a finding."""
-
-    @field_validator("pull_through", mode="before")
-    @classmethod
-    def _shorthand(cls, value: Any) -> object:
-        return _parse_pull_through(value)
 
     @model_validator(mode="after")
     def _stands_for_something(self) -> Self:
