@@ -43,6 +43,7 @@ class DeliveryStack(EnvironmentStack):
             self,
             "Delivery",
             tree=tree,
+            writers=settings.publishers,
             log_retention_days=settings.cluster.log_retention_days,
             removal_policy=self.removal_policy,
         )

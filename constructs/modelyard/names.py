@@ -46,6 +46,11 @@ TEAM_LABEL: Final = "modelyard.dev/team"
 MODEL_CACHE: Final = "model-cache"
 """The stack of the shared model cache, and the StorageClass, volume and claim that models mount."""
 
+CACHE_SIZE: Final = "2048Gi"
+"""Size of every volume and claim of the model cache. The file system has its own size, and Kubernetes
+refuses to resize the claim of a static volume: a size that followed a setting would stop the delivery when
+that changes."""
+
 FILE_SYSTEM_ID: Final = "file-system-id"
 ACCESS_POINT_ID: Final = "access-point-id"
 DNS_NAME: Final = "dns-name"

@@ -578,6 +578,36 @@ class TestKubernetes:
         assert "cluster: {compute: karpenter}" in back["fix"]
 
     @pytest.mark.parametrize(
+        ("network", "result", "line"),
+        [
+            ({}, "ok", ""),
+            ({"cidr": "10.80.0.0/16"}, "problem", "network: {cidr: 10.64.0.0/16}"),
+            ({"vpc": "vpc-0a1b2c3d4e5f60718"}, "ok", ""),
+            ({"vpc": "vpc-0a1b2c3d4e5f60719"}, "problem", "network: {vpc: {id: vpc-0a1b2c3d4e5f60718}}"),
+        ],
+    )
+    def test_another_network_than_the_clusters_is_refused_before_a_deploy(
+        self, project: Project, fake: FakeAccount, network: dict[str, str], result: str, line: str
+    ) -> None:
+        """CloudFormation would make another VPC, and EKS would then refuse its subnets."""
+        vpc = {"vpcId": "vpc-0a1b2c3d4e5f60718"}
+        cluster = {"version": "1.36", "status": "ACTIVE", "resourcesVpcConfig": vpc}
+        fake.answers["eks:DescribeCluster"] = {"cluster": cluster}
+        fake.answers["ec2:DescribeVpcs"] = {"Vpcs": [{"VpcId": vpc["vpcId"], "CidrBlock": "10.64.0.0/16"}]}
+        if "vpc" in network:
+            zones = ("subnet-0a1b2c3d4e5f60718", "subnet-0a1b2c3d4e5f60719")
+            subnets = dict(zip((f"{REGION}a", f"{REGION}c"), zones, strict=True))
+            project.environment(
+                network={"cidr": "10.64.0.0/16", "vpc": {"id": network["vpc"], "privateSubnets": subnets}}
+            )
+        else:
+            project.environment(network=network)
+
+        found = project.results("cluster")["modelyard-lab"]
+
+        assert (found["result"], line in str(found.get("fix"))) == (result, True)
+
+    @pytest.mark.parametrize(
         ("runs", "result"),
         [("1.36.2-20260714", "ok"), ("1.35.6-20260701", "ok"), ("1.36.3-20260903", "problem")],
     )
@@ -1031,6 +1061,14 @@ def everything(project: Project, fake: FakeAccount) -> None:
         "ec2:DescribeCapacityReservations": reservation(),
         "ce:GetAnomalyMonitors": {"AnomalyMonitors": []},
         "organizations:DescribeOrganization": {"Organization": {"MasterAccountId": ACCOUNT}},
+        "eks:DescribeCluster": {
+            "cluster": {
+                "version": "1.36",
+                "status": "ACTIVE",
+                "resourcesVpcConfig": {"vpcId": "vpc-0a1b2c3d"},
+            }
+        },
+        "ec2:DescribeVpcs": {"Vpcs": [{"VpcId": "vpc-0a1b2c3d", "CidrBlock": "10.64.0.0/16"}]},
         **addon("vpc-cni", "v1.20.0", others=("v1.20.0",)),
         **system_nodes("1.36.2-20260714"),
     }

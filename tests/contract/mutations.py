@@ -258,6 +258,16 @@ MUTATIONS = (
     ),
     Mutation("PriorityClass", "PriorityClass", "model-server"),
     Mutation("claim of the cache", "PersistentVolumeClaim", "model-cache"),
+    Mutation(
+        "size that never changes",
+        "PersistentVolumeClaim",
+        "model-cache",
+        ("spec", "resources", "requests", "storage"),
+        "4000Gi",
+    ),
+    Mutation(
+        "a batch that nobody waits for", "Kustomization", "model-backfill", ("spec", "wait"), True, "serving"
+    ),
     Mutation("secret of the token", "ExternalSecret", "hf-token"),
     Mutation("name of the secret", "ExternalSecret", "hf-token", ("spec", "target", "name"), "token"),
     Mutation(

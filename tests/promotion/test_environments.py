@@ -26,6 +26,7 @@ CLOSED = (
     "policy",
     "removal",
     "permissions_boundary",
+    "publishers",
     "network",
     "teams",
     "pools",

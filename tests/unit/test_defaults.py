@@ -155,6 +155,7 @@ ENVIRONMENT: dict[str, Any] = {
     "registry": None,
     "checks": {"smoke": True, "bench": False},
     "delivery": "flux",
+    "publishers": (),
     "git": None,
     "namespace": "models",
     "quotas": {},

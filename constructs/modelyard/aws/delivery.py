@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import tempfile
+from collections.abc import Sequence
 from pathlib import Path
 
 from aws_cdk import RemovalPolicy
+from aws_cdk import aws_iam as iam
 from aws_cdk import aws_s3_deployment as s3_deployment
 from constructs import Construct
 
@@ -24,6 +26,9 @@ class Delivery(Construct):
 
     Args:
         tree: The rendered folder of one environment.
+        writers: ARNs of the principals that may write the bucket besides the upload of a deploy; default:
+        everybody
+            whom IAM allows.
         log_retention_days: Days for which the logs of the upload are kept.
         removal_policy: What happens to bucket and logs when their stack is deleted.
     """
@@ -34,6 +39,7 @@ class Delivery(Construct):
         construct_id: str,
         *,
         tree: Path,
+        writers: Sequence[str] = (),
         log_retention_days: int = 90,
         removal_policy: RemovalPolicy = RemovalPolicy.RETAIN_ON_UPDATE_OR_DELETE,
     ) -> None:
@@ -63,3 +69,17 @@ class Delivery(Construct):
                 ),
             )
             """Resources that need the complete tree in the bucket depend on it."""
+        if writers:
+            self.bucket.add_to_resource_policy(
+                iam.PolicyStatement(
+                    sid="Writers",
+                    effect=iam.Effect.DENY,
+                    principals=[iam.AnyPrincipal()],
+                    actions=["s3:PutObject", "s3:DeleteObject", "s3:DeleteObjectVersion"],
+                    resources=[self.bucket.arn_for_objects("*")],
+                    # Of a session this is the role that was assumed.
+                    conditions={
+                        "ArnNotEquals": {"aws:PrincipalArn": [self.upload.handler_role.role_arn, *writers]}
+                    },
+                )
+            )

@@ -7,8 +7,9 @@ from collections.abc import Iterable, Iterator
 from typing import Any, Final
 
 from modelyard.findings import Finding
+from modelyard.names import CACHE_SIZE
 from modelyard.object_rules.broken import broken
-from modelyard.object_rules.pods import Manifest
+from modelyard.object_rules.pods import Manifest, at
 from modelyard.spec.labels import is_label_value, is_qualified_name
 
 ANNOTATIONS_BYTES: Final = 256 << 10
@@ -22,6 +23,13 @@ def size_findings(items: Iterable[Manifest]) -> Iterator[Finding]:
     for item in items:
         for metadata in _metadata(item):
             yield from _metadata_findings(item, metadata)
+        static = item["kind"] == "PersistentVolumeClaim" and at(item, "spec.volumeName")
+        if static and (claimed := at(item, "spec.resources.requests.storage")) != CACHE_SIZE:
+            yield broken(
+                item,
+                f"claims {claimed} of a volume that exists, and such a claim is never resized",
+                f"keep {CACHE_SIZE}, which every release claims: the file system grows by itself",
+            )
         data = item.get("data")
         if item["kind"] == "ConfigMap" and isinstance(data, dict) and (size := _bytes(data)) > DATA_BYTES:
             yield broken(item, f"data has {size:,} bytes", f"use at most {DATA_BYTES:,}")

@@ -77,12 +77,18 @@ def platform_labels(component: str) -> dict[str, str]:
     }
 
 
-def model_annotations(plan: ModelPlan) -> dict[str, str]:
-    """Values that do not fit into labels: the full model id, the revision, a contact."""
-    annotations = {
+def weights_annotations(plan: ModelPlan) -> dict[str, str]:
+    """What pods serve: the full model id and the revision, which do not fit into labels."""
+    return {
         f"{_VENDOR}/model-uri": plan.model.model.uri,
         f"{_VENDOR}/model-revision": plan.model.model.revision,
     }
+
+
+def model_annotations(plan: ModelPlan) -> dict[str, str]:
+    """Values of a model's objects that do not fit into labels. Pods have no description and no contact: every
+    change of a pod template starts the replicas again."""
+    annotations = weights_annotations(plan)
     if plan.model.description:
         annotations[f"{_VENDOR}/description"] = plan.model.description
     if plan.model.owner and plan.model.owner.contact:

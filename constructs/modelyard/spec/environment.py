@@ -10,7 +10,7 @@ from pydantic import AfterValidator, BeforeValidator, Field, field_validator, mo
 from modelyard.findings import CHECKS
 from modelyard.reading import closest
 from modelyard.releases import ImageRoutes
-from modelyard.spec.cluster import Cluster, Team
+from modelyard.spec.cluster import Cluster, RoleArn, Team
 from modelyard.spec.document import DNS_LABEL, Document, ObjectName, SecretName
 from modelyard.spec.governance import CostLimits, OfficeHours
 from modelyard.spec.labels import LabelKey, LabelValue, TagKey, TagValue
@@ -262,6 +262,9 @@ class Environment(Document):
     delivery: Literal["flux", "argocd", "none"] = "flux"
     """What applies the rendered tree: Flux from S3, Argo CD from Git, or `none`: you, with `kubectl apply
     -k`."""
+    publishers: tuple[RoleArn, ...] = ()
+    """IAM principals that may write the tree's bucket besides `cdk deploy`: who writes there decides what
+    runs in the cluster. Default: everybody whom IAM allows."""
     git: GitRepository | None = None
     """Repository for `delivery: argocd`."""
     namespace: Annotated[str, Field(pattern=DNS_LABEL, max_length=63)] = "models"

@@ -37,6 +37,7 @@ from modelyard.spec.cluster import Cluster
 
 _VERSIONS = Operation("eks", "DescribeClusterVersions")
 _ADDON_VERSIONS = Operation("eks", "DescribeAddonVersions")
+_VPCS = Operation("ec2", "DescribeVpcs")
 _STANDARD = "STANDARD_SUPPORT"
 _KNOWN: tuple[str, ...] = get_args(Cluster.model_fields["version"].annotation)
 _NEWER_RELEASE = f"this release of Modelyard knows {', '.join(_KNOWN)}: take a newer one"
@@ -96,6 +97,9 @@ def _judge_cluster(ask: Ask, case: Case) -> Iterator[Diagnosis]:
             f"in {case.file}: cluster: {{compute: {has_mode}}}; for the other, make a second environment and move the callers",
         )
         return
+    if moved := _another_network(ask, case, cluster):
+        yield moved
+        return
     if cluster["status"] != "ACTIVE":
         yield problem(
             name,
@@ -121,6 +125,27 @@ def _judge_cluster(ask: Ask, case: Case) -> Iterator[Diagnosis]:
         yield ok(name, f"runs Kubernetes {has}; the next deploy upgrades it to {wanted}")
     else:
         yield ok(name, f"active, Kubernetes {has}")
+
+
+def _another_network(ask: Ask, case: Case, cluster: dict[str, Any]) -> Diagnosis | None:
+    """A problem if the file's network is not the cluster's: its subnets and security groups stay in one
+    VPC."""
+    network, there = case.environment.network, (cluster.get("resourcesVpcConfig") or {}).get("vpcId")
+    if not there:
+        return None
+    if network.vpc:
+        has, said, line = there, network.vpc.id, f"network: {{vpc: {{id: {there}}}}}"
+    else:
+        found = ask(_VPCS, Filters=[{"Name": "vpc-id", "Values": [there]}])["Vpcs"]
+        has, said = (found[0]["CidrBlock"] if found else network.cidr), network.cidr
+        line = f"network: {{cidr: {has}}}"
+    if has == said:
+        return None
+    return problem(
+        case.environment.cluster_name,
+        f"the cluster is in {has}, {case.file} says {said}; a deploy would make another VPC, into which EKS moves no cluster",
+        f"in {case.file}: {line}; for another network, make a second environment and move the callers",
+    )
 
 
 def _judge_addons(ask: Ask, case: Case) -> Iterator[Diagnosis]:
@@ -222,7 +247,7 @@ def _judge_versions(ask: Ask, case: Case) -> Iterator[Diagnosis]:
 
 
 KUBERNETES = AccountCheck("kubernetes", (_VERSIONS,), _judge_version)
-CLUSTER = AccountCheck("cluster", (DESCRIBE_CLUSTER,), _judge_cluster)
+CLUSTER = AccountCheck("cluster", (DESCRIBE_CLUSTER, _VPCS), _judge_cluster)
 ADDONS = AccountCheck("addons", (LIST_ADDONS, DESCRIBE_ADDON, _ADDON_VERSIONS), _judge_addons)
 NODES = AccountCheck("system nodes", (LIST_NODE_GROUPS, DESCRIBE_NODE_GROUP), _judge_nodes)
 VERSIONS = AccountCheck("versions", (_ADDON_VERSIONS,), _judge_versions)

@@ -5,7 +5,15 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from modelyard.names import ACCESS_POINT_ID, DNS_NAME, FILE_SYSTEM_ID, MODEL_CACHE, MOUNT_NAME, cache_variable
+from modelyard.names import (
+    ACCESS_POINT_ID,
+    CACHE_SIZE,
+    DNS_NAME,
+    FILE_SYSTEM_ID,
+    MODEL_CACHE,
+    MOUNT_NAME,
+    cache_variable,
+)
 from modelyard.objects.labels import platform_labels
 from modelyard.objects.manifest import Manifest, manifest
 from modelyard.spec.storage import Cache
@@ -13,9 +21,6 @@ from modelyard.spec.storage import Cache
 CLAIM = MODEL_CACHE
 MOUNT_PATH = "/models"
 _STORAGE_CLASS = MODEL_CACHE
-# Of every volume and claim: the file system has its own size, and Kubernetes refuses to resize the claim of a
-# static volume, so a size that followed a setting would stop the delivery when the setting changes.
-_CLAIMED = "2048Gi"
 
 
 def shared_model_cache(
@@ -59,7 +64,7 @@ def static_volume(
 ) -> Iterator[Manifest]:
     """The cache's file system as a PersistentVolume, bound by name to a claim in `namespace`."""
     csi, options = volume_source(cache)
-    storage = {"storage": _CLAIMED}
+    storage = {"storage": CACHE_SIZE}
     yield manifest(
         api_version="v1",
         kind="PersistentVolume",

@@ -14,10 +14,10 @@ from modelyard.object_rules.pods import DRAIN
 from modelyard.objects.labels import (
     ROLE,
     cost_labels,
-    model_annotations,
     model_labels,
     pool_labels,
     server_labels,
+    weights_annotations,
 )
 from modelyard.objects.manifest import Manifest
 from modelyard.objects.platform.model_cache import CLAIM, MOUNT_PATH
@@ -75,7 +75,7 @@ def server_pod(
     """
     settings = serve_settings(plan, otlp_endpoint)
     drain = Drain(requests=plan.model.drain, kind=plan.serving.release.drain)
-    annotations = {**model_annotations(plan), DRAIN: f"{drain.kind}:{drain.requests}"}
+    annotations = {**weights_annotations(plan), DRAIN: f"{drain.kind}:{drain.requests}"}
     if plan.model.batch:
         annotations[DO_NOT_DISRUPT] = "true"
     elif settled:  # while it loads; for ever would keep every new AMI from the node

@@ -12,7 +12,7 @@ from collections.abc import Iterator
 from typing import Any
 
 from modelyard.object_rules.pods import DRAIN
-from modelyard.objects.labels import model_annotations, model_labels, pool_labels
+from modelyard.objects.labels import model_annotations, model_labels, pool_labels, weights_annotations
 from modelyard.objects.manifest import Manifest, manifest
 from modelyard.objects.pods.digest import digest
 from modelyard.objects.pods.parts import Container, Pod, config_map, empty_dir, mount, spread
@@ -258,7 +258,7 @@ def _router_pod(
         },
     )
     annotations = {
-        **model_annotations(plan),
+        **weights_annotations(plan),
         "modelyard.dev/config": config,  # another configuration is another pod
         DRAIN: f"wait:{plan.model.drain}",
     }

@@ -1,0 +1,1 @@
+"""What a change of each setting does to what runs already."""
