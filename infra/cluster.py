@@ -49,6 +49,7 @@ class ClusterStack(EnvironmentStack):
             support_type=settings.cluster.support_type,
             control_plane_tier=settings.cluster.control_plane_tier,
             zonal_shift=settings.cluster.zonal_shift,
+            image_cache=settings.image_cache,
             log_retention_days=settings.cluster.log_retention_days,
             deletion_protection=settings.deletion_protection,
             removal_policy=self.removal_policy,

@@ -70,6 +70,8 @@ class DeliveryStack(EnvironmentStack):
             else None,
             monitoring=settings.monitoring.enabled,
             delivery_substitutions={REPORTS_VARIABLE: reports.bucket.bucket_name} if reports else None,
+            images=settings.routes,
+            image_cache=settings.image_cache,
             log_retention_days=settings.cluster.log_retention_days,
             removal_policy=self.removal_policy,
         )

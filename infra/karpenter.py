@@ -19,4 +19,6 @@ class KarpenterStack(EnvironmentStack):
             settings=settings,
             description="Modelyard: identities and events of Karpenter",
         )
-        KarpenterController(self, "Karpenter", cluster_name=settings.cluster_name)
+        KarpenterController(
+            self, "Karpenter", cluster_name=settings.cluster_name, image_cache=settings.image_cache
+        )

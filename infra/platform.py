@@ -15,6 +15,7 @@ from infra.karpenter import KarpenterStack
 from infra.metrics import MetricsStack
 from infra.model_cache import ModelCacheStack
 from infra.network import NetworkStack
+from infra.registry import RegistryStack
 from infra.secrets import SecretsStack
 from modelyard.spec import Environment
 
@@ -38,6 +39,8 @@ def add_platform(scope: Construct, settings: Environment, *, tree: Path) -> list
     for stack in beside_the_cluster:
         stack.add_stack_dependency(cluster, "access entries and Pod Identity associations need the cluster")
     stacks = [network, cluster, *beside_the_cluster]
+    if RegistryStack.needed(settings):
+        stacks.append(RegistryStack(scope, "Registry", settings=settings))
     if DeliveryStack.needed(settings):
         delivery = DeliveryStack(scope, "Delivery", settings=settings, tree=tree)
         for stack in stacks:

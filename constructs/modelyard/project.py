@@ -40,8 +40,14 @@ class Project:
         return plan(self.catalogue, self.environment, self.findings, self.source, self.prices)
 
     def located(self, findings: Iterable[Finding]) -> list[Finding]:
-        """`findings` with their locations in the model files."""
-        return [f.at(self.catalogue.locate(f.subject, f.field)) for f in findings]
+        """`findings` with their locations in the model files or in the environment's."""
+        here = f"environment {self.environment.name}" if self.environment and self.source else ""
+        return [
+            f.at(self.source.locate(f.field))
+            if self.source and here == f.subject
+            else f.at(self.catalogue.locate(f.subject, f.field))
+            for f in findings
+        ]
 
 
 def load_project(

@@ -10,20 +10,21 @@ from infra.controls.violation import Checker, Violation
 
 @dataclass(frozen=True)
 class Place:
-    """Account, region and buckets of some stacks."""
+    """Account, region, buckets and environment of some stacks."""
 
     account: str
     region: str
     disposable: bool
     buckets: tuple[str, ...] = ()  # buckets that model servers read and the stacks do not own
+    environment: str = ""
 
 
 @dataclass(frozen=True)
 class AcceptedRules:
     """One reason for one or more rules of a checker.
 
-    Rules are exact, with `{account}` and `{region}` for the stack's own, and `{bucket}` for each of its
-    buckets; paths are patterns for construct paths, starting with the stack's name.
+    Rules are exact, with `{account}`, `{region}` and `{environment}` for the stack's own, and `{bucket}` for
+    each of its buckets; paths are patterns for construct paths, starting with the stack's name.
     """
 
     checker: Checker
@@ -48,6 +49,7 @@ class AcceptedRules:
         if self.disposable and not place.disposable:
             return ()
         named = rule.replace("{account}", place.account).replace("{region}", place.region)
+        named = named.replace("{environment}", place.environment)
         if "{bucket}" in named:
             return tuple(named.replace("{bucket}", bucket) for bucket in place.buckets)
         return (named,)

@@ -45,6 +45,25 @@ ENVIRONMENT: Final = (
         "Karpenter/Karpenter/NodeRole/*",
         "the policies that Karpenter documents for nodes; pods cannot reach the node's role",
     ),
+    *(
+        AcceptedRules(
+            "cdk-nag",
+            wild("arn:aws:ecr:{region}:{account}:repository/{environment}/*"),
+            path,
+            "repositories that ECR makes at the first pull; all are below the environment's name",
+        )
+        for path in (
+            "Cluster/Cluster/SystemNodes/Role/*",
+            "Karpenter/Karpenter/NodeRole/*",
+            "Delivery/Flux/SourceRole/*",
+        )
+    ),
+    AcceptedRules(
+        "cdk-nag",
+        wild("*"),
+        "Delivery/Flux/SourceRole/*",
+        "a login to ECR, which has no resource; infra/controls/iam_rules.py has the source",
+    ),
     AcceptedRules(
         "cdk-nag",
         managed("AmazonEKS_CNI_Policy"),

@@ -27,6 +27,7 @@ UNSCOPED: Final = {
         ),
         _AUTHORIZATION + "list_amazonec2.html",
     ),
+    "ecr:GetAuthorizationToken": _AUTHORIZATION + "list_amazonelasticcontainerregistry.html",
     "pricing:GetProducts": _AUTHORIZATION + "list_awspricelist.html",
     "iam:ListInstanceProfiles": _AUTHORIZATION + "list_awsidentityandaccessmanagementiam.html",
     # Its only resource types are load balancers; a cluster is matched by the condition key

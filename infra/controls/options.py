@@ -51,6 +51,21 @@ OPTIONS: Final = (
         "ModelCache/Cache/ServiceRole/*",
         "the rules of S3 Files, by the prefix that the service gives them, and by its name as their owner",
     ),
+    *(
+        AcceptedRules(
+            "cdk-nag",
+            wild("arn:aws:ecr:{region}:{account}:repository/{environment}/*"),
+            path,
+            "repositories that ECR makes at the first pull; all are below the environment's name",
+        )
+        for path in ("Cluster/Cluster/NodeRole/*", "Delivery/Flux/InstallerRole/*")
+    ),
+    AcceptedRules(
+        "cdk-nag",
+        wild("*"),
+        "Delivery/Flux/InstallerRole/*",
+        "a login to ECR, which has no resource; infra/controls/iam_rules.py has the source",
+    ),
     AcceptedRules(
         "template-rules",
         ("anomaly-monitor-of-tags",),

@@ -85,7 +85,9 @@ def place_of(stack: cdk.Stack) -> Place:
     if not isinstance(stack, EnvironmentStack):
         return Place(stack.account, stack.region, disposable=False)
     settings = stack.settings
-    return Place(stack.account, stack.region, settings.removal == "destroy", settings.cache.read_buckets)
+    return Place(
+        stack.account, stack.region, settings.removal == "destroy", settings.cache.read_buckets, settings.name
+    )
 
 
 def _acknowledge(stacks: Sequence[cdk.Stack]) -> None:

@@ -14,6 +14,7 @@ from typing import Any, Final
 
 from infra.controls import iam_rules
 from infra.controls.violation import Template
+from modelyard.releases import upstreams
 from modelyard.secret_values import sightings
 
 Broken = tuple[str, str]
@@ -175,6 +176,16 @@ def lustre_before_its_rules(template: Template) -> Iterator[Broken]:
                 )
 
 
+def cache_without_credentials(template: Template) -> Iterator[Broken]:
+    known = {each.name: each for each in upstreams().values()}
+    for name, properties in resources(template, "AWS::ECR::PullThroughCacheRule"):
+        upstream = known.get(str(properties.get("UpstreamRegistry")))
+        if upstream is None:
+            yield name, f"ECR cannot cache {properties.get('UpstreamRegistryUrl')}"
+        elif upstream.credentials and not properties.get("CredentialArn"):
+            yield name, f"ECR refuses a rule for {upstream.registry} without the ARN of a secret"
+
+
 def anomaly_monitor_of_tags(template: Template) -> Iterator[Broken]:
     for name, properties in resources(template, "AWS::CE::AnomalyMonitor"):
         if properties.get("MonitorType") == "CUSTOM":
@@ -216,6 +227,7 @@ RULES: Final[Mapping[str, Rule]] = {
     "retained-from-failed-create": retained_from_failed_create,
     "log-group-race": log_group_race,
     "lustre-before-its-rules": lustre_before_its_rules,
+    "cache-without-credentials": cache_without_credentials,
     "iam-wildcard-action": iam_rules.wildcard_action,
     "iam-wildcard-resource": iam_rules.wildcard_resource,
     "iam-broad-managed-policy": iam_rules.broad_managed_policy,

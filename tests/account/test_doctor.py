@@ -844,6 +844,30 @@ class TestPrincipals:
         assert found["result"] == "not checked"
 
 
+class TestRegistry:
+    NAME = "ecr-pullthroughcache/hub"
+
+    def ask(self, project: Project, arn: str) -> dict[str, Any]:
+        project.environment(registry={"pullThrough": {"credentials": {"docker.io": arn}}})
+        (found,) = project.results("registry").values()
+        return found
+
+    def test_ecr_can_log_in_with_a_secret_that_is_there(self, project: Project, fake: FakeAccount) -> None:
+        client = fake.session(region_name=REGION).client("secretsmanager")
+        arn = client.create_secret(Name=self.NAME, SecretString="{}")["ARN"]
+
+        assert self.ask(project, arn)["result"] == "ok"
+
+        client.delete_secret(SecretId=arn)
+        assert "is to be deleted" in self.ask(project, arn)["reason"]
+
+    def test_without_the_secret_the_stack_would_fail(self, project: Project) -> None:
+        found = self.ask(project, f"arn:aws:secretsmanager:{REGION}:{ACCOUNT}:secret:{self.NAME}-AbCdEf")
+
+        assert found["result"] == "problem"
+        assert f"--name {self.NAME} " in found["fix"]
+
+
 class TestAnomalies:
     def ask(self, project: Project, monitor: str) -> dict[str, Any]:
         project.environment(cost={"anomalyUsd": 100, "anomalyMonitor": monitor, "emails": ["a@example.com"]})

@@ -59,7 +59,7 @@ def catch(mutation: Mutation) -> Catch | None:
 
 def caught_in(planned: Plan, objects: list[Manifest], known: frozenset[str] = frozenset()) -> Catch | None:
     """The first check that objects to `objects`."""
-    for finding in check_objects(objects):
+    for finding in check_objects(objects, planned.environment.routes):
         return Catch(f"rule {finding.code}", finding.message)
     for verdict in checklist(planned, objects):
         if verdict.result is Result.FAIL and f"{verdict.model} {verdict.point}" not in known:

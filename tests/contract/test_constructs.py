@@ -144,6 +144,7 @@ def test_jobs_give_the_rendered_objects(
             environment=environment.name,
             namespace=environment.namespace,
             token_secret=plan.token_secret,
+            images=environment.routes,
         )
     jobs = [item for folder, items in rendered.items() if folder.startswith(WEIGHTS_FOLDER) for item in items]
     assert texts(objects_of(fetch)) <= texts(jobs)

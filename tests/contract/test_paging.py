@@ -89,7 +89,7 @@ def test_alertmanager_reads_every_shipped_environment(
     name: str, tree: Callable[[str], Tree], tmp_path: Path
 ) -> None:
     values = tree(name).only("HelmRelease", "kube-prometheus-stack")["spec"]["values"]
-    if "alertmanager" not in values:
+    if "config" not in values.get("alertmanager", {}):
         pytest.skip(f"{name} has no receivers")
 
     checked = amtool("check-config", str(written(values["alertmanager"]["config"], tmp_path)))

@@ -156,6 +156,23 @@ CHANGES: list[tuple[str, str, Callable[[Template], Any]]] = [
         ),
     ),
     (
+        "cache-without-credentials",
+        "Network",
+        lambda t: t["Resources"].update(
+            Hub={"Type": "AWS::ECR::PullThroughCacheRule", "Properties": {"UpstreamRegistry": "docker-hub"}}
+        ),
+    ),
+    (
+        "cache-without-credentials",
+        "Network",
+        lambda t: t["Resources"].update(
+            Nvidia={
+                "Type": "AWS::ECR::PullThroughCacheRule",
+                "Properties": {"UpstreamRegistryUrl": "nvcr.io"},
+            }
+        ),
+    ),
+    (
         "pod-identity-any-pod",
         "Karpenter",
         lambda t: next(

@@ -27,6 +27,7 @@ STACKS = {
     "model-cache",
     "secrets",
     "metrics",
+    "registry",
     "cost",
     "delivery",
 }

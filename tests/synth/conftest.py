@@ -64,6 +64,7 @@ def stacks_of(name: str) -> set[str]:
     return (
         stacks
         | ({"Alerts"} if any(each["sns"] for each in data["monitoring"]["receivers"].values()) else set())
+        | ({"Registry"} if (data["registry"] or {}).get("pullThrough") is not None else set())
         | ({"Metrics"} if data["monitoring"]["managed"] else set())
         | ({"Cost"} if data["cost"]["emails"] else set())
     )

@@ -152,6 +152,7 @@ ENVIRONMENT: dict[str, Any] = {
     },
     "gateways": {"internal": None, "public": None},
     "litellm": None,
+    "registry": None,
     "checks": {"smoke": True, "bench": False},
     "delivery": "flux",
     "publishers": (),

@@ -12,7 +12,7 @@ import pytest
 from modelyard.localcloud import server
 from modelyard.localcloud.plugin.bucket_deployment import prefix_of, selected, with_markers_replaced
 from modelyard.localcloud.plugin.eks_cluster import EksCluster, NodeGroup
-from modelyard.localcloud.plugin.recorded import AnomalyMonitor, AnomalySubscription
+from modelyard.localcloud.plugin.recorded import AnomalyMonitor, AnomalySubscription, PullThroughCacheRule
 from modelyard.localcloud.plugin.resource_type import Aws, RefusedRequest, ResourceAddress, camel, given
 
 FOLDER = Path(server.__file__).parent
@@ -124,6 +124,26 @@ class TestAnomalyMonitors:
 
         with pytest.raises(RefusedRequest, match="Unknown monitor"):
             AnomalySubscription(AnomalyMonitor()).create(aws("111111111111"), self.PLACE, asked)
+
+
+class TestPullThroughCacheRules:
+    PLACE = ResourceAddress("stack", "Quay")
+
+    def test_a_prefix_has_one_rule_in_an_account(self) -> None:
+        rules, here = PullThroughCacheRule(), aws("111111111111")
+        quay = {
+            "EcrRepositoryPrefix": "lab/quay",
+            "UpstreamRegistry": "quay",
+            "UpstreamRegistryUrl": "quay.io",
+        }
+        first = rules.create(here, self.PLACE, quay)
+        rules.create(aws("222222222222"), self.PLACE, quay)
+
+        with pytest.raises(RefusedRequest, match="AlreadyExists"):
+            rules.create(here, ResourceAddress("other", "Quay"), quay)
+
+        rules.delete(here, first.physical_id, quay)
+        assert rules.create(here, self.PLACE, quay).physical_id == "lab/quay"
 
 
 def aws(account: str) -> Aws:

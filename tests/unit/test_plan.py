@@ -133,7 +133,10 @@ def test_a_strict_environment_stops_at_a_warning() -> None:
     single = a_model(replicas=1)
 
     relaxed = a_plan(single)
-    strict = a_plan(single, environment=an_environment(policy="strict", monitoring=PAGED))
+    strict = a_plan(
+        single,
+        environment=an_environment(policy="strict", registry="mirror.example.com/all", monitoring=PAGED),
+    )
 
     assert relaxed.deployable
     assert not strict.deployable
@@ -144,7 +147,13 @@ def test_a_strict_environment_stops_at_a_warning() -> None:
 def acknowledging(code: str, **more: str) -> Environment:
     accepted = {"code": code, "reason": "a test is not production"} | more
     pools = {"g6e": L40S | {"limit": 4}}
-    return an_environment(policy="strict", acknowledge=[accepted], pools=pools, monitoring=PAGED)
+    return an_environment(
+        policy="strict",
+        acknowledge=[accepted],
+        pools=pools,
+        registry="mirror.example.com/all",
+        monitoring=PAGED,
+    )
 
 
 @pytest.mark.parametrize(

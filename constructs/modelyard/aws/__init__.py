@@ -16,6 +16,7 @@ from modelyard.aws.delivery import Delivery
 from modelyard.aws.encryption_key import EncryptionKey
 from modelyard.aws.exact_actions import use_exact_actions
 from modelyard.aws.flux import Flux
+from modelyard.aws.image_cache import ImageCache
 from modelyard.aws.karpenter import KarpenterController
 from modelyard.aws.lustre_cache import LustreCache
 from modelyard.aws.managed_metrics import ManagedMetrics
@@ -38,6 +39,7 @@ __all__ = [
     "EncryptionKey",
     "ExistingNetwork",
     "Flux",
+    "ImageCache",
     "InferenceCluster",
     "InferenceNetwork",
     "KarpenterController",

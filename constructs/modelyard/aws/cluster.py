@@ -16,6 +16,7 @@ from modelyard.aws.addons import ClusterAddons
 from modelyard.aws.audit_log import AuditLog
 from modelyard.aws.cluster_access import TeamAccess, access_by_principal, admit
 from modelyard.aws.encryption_key import EncryptionKey
+from modelyard.aws.image_cache import may_fill
 from modelyard.aws.karpenter_permissions import TAGGED_AT_LAUNCH
 from modelyard.aws.system_nodes import SystemNodeGroup
 from modelyard.names import AUTO_MODE_POOLS
@@ -64,6 +65,7 @@ class InferenceCluster(Construct):
             `extended` costs six times as much from then on.
         control_plane_tier: Size of a provisioned control plane, such as tier-xl, which is billed by the hour.
         zonal_shift: Whether traffic can be moved out of an impaired zone.
+        image_cache: Prefix of the repositories in ECR that nodes may fill, see `ImageCache`; default: none.
         log_retention_days: Days for which the control plane's log is kept.
         deletion_protection: Whether EKS refuses to delete the cluster until a deploy turns this off.
         removal_policy: What happens to key and log when their stack is deleted.
@@ -92,6 +94,7 @@ class InferenceCluster(Construct):
         support_type: Literal["standard", "extended"] = "standard",
         control_plane_tier: str = "standard",
         zonal_shift: bool = False,
+        image_cache: str | None = None,
         log_retention_days: int = 90,
         deletion_protection: bool = True,
         removal_policy: RemovalPolicy = RemovalPolicy.RETAIN_ON_UPDATE_OR_DELETE,
@@ -133,7 +136,7 @@ class InferenceCluster(Construct):
             if auto_mode
             else eks.DefaultCapacityType.NODEGROUP,
             default_capacity=None if auto_mode else 0,
-            compute=self._auto_mode_compute(name) if auto_mode else None,
+            compute=self._auto_mode_compute(name, image_cache) if auto_mode else None,
             role=self._auto_mode_role(name) if auto_mode else None,
             bootstrap_cluster_creator_admin_permissions=False,
             # The add-ons below install these components; changing this later replaces the cluster.
@@ -183,6 +186,7 @@ class InferenceCluster(Construct):
                 subnets=subnets,
                 instance_types=system_instance_types,
                 count=system_node_count,
+                image_cache=image_cache,
                 release_version=system_release_version or node_release(version),
             )
             self.system_nodes.nodegroup.node.add_dependency(*networking)
@@ -194,7 +198,7 @@ class InferenceCluster(Construct):
         )
         """EKS add-on name to its resource."""
 
-    def _auto_mode_compute(self, name: str) -> eks.ComputeConfig:
+    def _auto_mode_compute(self, name: str, image_cache: str | None) -> eks.ComputeConfig:
         # The rendered NodeClasses name this role; EKS admits it because the cluster's own pools use it too.
         role = iam.Role(
             self,
@@ -204,6 +208,8 @@ class InferenceCluster(Construct):
             assumed_by=iam.ServicePrincipal("ec2.amazonaws.com"),
             managed_policies=_managed(_AUTO_MODE_NODE_POLICIES),
         )
+        if image_cache:
+            may_fill(role, image_cache)
         return eks.ComputeConfig(node_pools=list(AUTO_MODE_POOLS), node_role=role)
 
     def _auto_mode_role(self, name: str) -> iam.Role:

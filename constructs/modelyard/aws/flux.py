@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import replace
 from typing import Any, Final, cast
 
 from aws_cdk import Duration, RemovalPolicy, Stack
@@ -14,6 +15,7 @@ from aws_cdk import aws_s3 as s3
 from aws_cdk.lambda_layer_kubectl_v36 import KubectlV36Layer
 from constructs import Construct
 
+from modelyard.aws.image_cache import may_fill, may_pull
 from modelyard.aws.pod_identity import PodIdentityRole
 from modelyard.names import FLUX_NAMESPACE
 from modelyard.objects.delivery.kustomizations import (
@@ -24,7 +26,7 @@ from modelyard.objects.delivery.kustomizations import (
     Dependency,
     flux_kustomization,
 )
-from modelyard.releases import chart
+from modelyard.releases import Chart, ImageRoutes, chart, charts, ecr_repositories
 
 # The chart ships its CRDs as templates, so a Bucket in the same release would be unknown to the API server:
 # hooks are applied after the release is ready. Helm deletes and recreates hooks by default, and deleting a
@@ -54,6 +56,9 @@ class Flux(Construct):
         addon_substitutions: The same for `addons`.
         delivery_substitutions: The same for `delivery`, whose Kustomizations pass them on.
         monitoring: Whether the tree has a folder `monitoring`.
+        images: From where Flux' own chart and images, and the tree's charts, are pulled; default: from where
+            they are published.
+        image_cache: Prefix of the repositories in ECR that Flux may fill, see `ImageCache`; default: none.
         log_retention_days: Days for which the installer's logs are kept.
         removal_policy: What happens to those logs when their stack is deleted.
     """
@@ -72,6 +77,8 @@ class Flux(Construct):
         addon_substitutions: Mapping[str, str] | None = None,
         delivery_substitutions: Mapping[str, str] | None = None,
         monitoring: bool = True,
+        images: ImageRoutes | None = None,
+        image_cache: str | None = None,
         log_retention_days: int = 90,
         removal_policy: RemovalPolicy = RemovalPolicy.RETAIN_ON_UPDATE_OR_DELETE,
     ) -> None:
@@ -84,6 +91,8 @@ class Flux(Construct):
         self.source_role.add_to_policy(
             iam.PolicyStatement(actions=["s3:GetObject"], resources=[bucket.arn_for_objects("*")])
         )
+        release, pulled = chart("flux2"), images or ImageRoutes()
+        _allow_charts(self.source_role, pulled, charts().values(), image_cache)
         association = self.source_role.associate(
             cluster_name=cluster_name, namespace=FLUX_NAMESPACE, service_account="source-controller"
         )
@@ -92,6 +101,7 @@ class Flux(Construct):
         # uses it.
         imported = eks.Cluster.from_cluster_attributes(self, "Cluster", cluster_name=cluster_name, vpc=vpc)
         role = _installer_role(self, cluster_arn=imported.cluster_arn)
+        _allow_charts(role, pulled, [release], image_cache)
         installer = eks.KubectlProvider(
             self,
             "Installer",
@@ -117,7 +127,6 @@ class Flux(Construct):
                 )
             ],
         )
-        release = chart("flux2")
         self.release = eks.HelmChart(
             self,
             "Release",
@@ -125,7 +134,7 @@ class Flux(Construct):
                 self, "Installed", cluster_name=cluster_name, kubectl_provider=installer
             ),
             release="flux",
-            repository=f"{release.repository}/{release.name}",
+            repository=f"{pulled.chart(release)}/{release.name}",
             chart=release.name,
             version=release.version,
             namespace=FLUX_NAMESPACE,
@@ -139,12 +148,26 @@ class Flux(Construct):
                 addon_substitutions=addon_substitutions,
                 delivery_substitutions=delivery_substitutions,
                 monitoring=monitoring,
+                images=pulled,
             ),
         )
         """The Helm release; objects that must exist before Flux starts are its dependencies."""
         # Pods get an identity only if the association exists when they start.
         # The first call of a function creates its log group, which CloudFormation then cannot create.
         self.release.node.add_dependency(association, access, *kept_logs)
+
+
+def _allow_charts(
+    role: iam.Role, images: ImageRoutes, pulled: Iterable[Chart], image_cache: str | None
+) -> None:
+    """Let `role` fetch those of the charts that are in ECR."""
+    found = {place for each in pulled if (place := ecr_repositories(images.chart(each)))}
+    cached = {place for place in found if image_cache and place.prefix.startswith(f"{image_cache}/")}
+    whole = {replace(place, prefix=str(image_cache)) for place in cached}
+    if places := sorted((found - cached) | whole, key=lambda place: (place.account, place.prefix)):
+        may_pull(role, tuple(places))
+    if image_cache and cached:
+        may_fill(role, image_cache)
 
 
 def _installer_role(scope: Construct, *, cluster_arn: str) -> iam.Role:
@@ -185,6 +208,7 @@ def flux_values(
     addon_substitutions: Mapping[str, str] | None = None,
     delivery_substitutions: Mapping[str, str] | None = None,
     monitoring: bool = True,
+    images: ImageRoutes | None = None,
 ) -> dict[str, Any]:
     """Values of the flux2 chart: three controllers, the bucket, and the folders that come before the
     models."""
@@ -201,7 +225,7 @@ def flux_values(
     if monitoring:
         # No substitutions: dashboards contain Grafana's own ${variables}.
         objects.append(_kustomization("monitoring", after=addons))
-    return {
+    values = {
         # Otherwise an uninstall would delete the CRDs, thus every Kustomization, and thus every model.
         "crds": {"annotations": {"helm.sh/resource-policy": "keep"}},
         "kustomizeController": {
@@ -222,6 +246,7 @@ def flux_values(
         "notificationController": {"create": False},
         "extraObjects": cast(list[Any], objects),
     }
+    return images.values(chart("flux2"), values) if images else values
 
 
 def _bucket(bucket_name: str, region: str) -> dict[str, Any]:

@@ -12,6 +12,7 @@ from aws_cdk import aws_iam as iam
 from aws_cdk import aws_sqs as sqs
 from constructs import Construct
 
+from modelyard.aws.image_cache import may_fill
 from modelyard.aws.karpenter_permissions import KarpenterPermissions
 from modelyard.aws.pod_identity import PodIdentityRole
 from modelyard.aws.system_nodes import NODE_POLICIES
@@ -35,6 +36,7 @@ class KarpenterController(Construct):
         cluster_name: The EKS cluster; a literal, because it becomes part of IAM condition keys.
         namespace: Namespace of the controller; in `kube-system` the API server gives its requests priority.
         service_account: Service account of the controller.
+        image_cache: Prefix of the repositories in ECR that nodes may fill, see `ImageCache`; default: none.
     """
 
     def __init__(
@@ -45,6 +47,7 @@ class KarpenterController(Construct):
         cluster_name: str,
         namespace: str = "kube-system",
         service_account: str = "karpenter",
+        image_cache: str | None = None,
     ) -> None:
         super().__init__(scope, construct_id)
         self.node_role = iam.Role(
@@ -56,6 +59,8 @@ class KarpenterController(Construct):
             managed_policies=[iam.ManagedPolicy.from_aws_managed_policy_name(name) for name in NODE_POLICIES],
         )
         """IAM role of launched nodes."""
+        if image_cache:
+            may_fill(self.node_role, image_cache)
         # Named in the EC2NodeClass: an instance profile that Karpenter creates from a role outlives the
         # cluster and blocks the deletion of the role.
         self.instance_profile = iam.InstanceProfile(

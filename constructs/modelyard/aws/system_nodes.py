@@ -11,6 +11,8 @@ from aws_cdk import aws_eks_v2 as eks
 from aws_cdk import aws_iam as iam
 from constructs import Construct
 
+from modelyard.aws.image_cache import may_fill
+
 NODE_POLICIES: Final = (
     "AmazonEKSWorkerNodePolicy",
     "AmazonEC2ContainerRegistryPullOnly",
@@ -33,6 +35,7 @@ class SystemNodeGroup(Construct):
         release_version: AMI release, such as 1.36.2-20260714; default: the newest of the day on which the
             group is created, and nothing patches it afterwards.
         volume_gib: Root volume of each node in GiB, for images and logs of the controllers.
+        image_cache: Prefix of the repositories in ECR that nodes may fill, see `ImageCache`; default: none.
     """
 
     def __init__(
@@ -47,6 +50,7 @@ class SystemNodeGroup(Construct):
         count: int = 2,
         release_version: str | None = None,
         volume_gib: int = 50,
+        image_cache: str | None = None,
     ) -> None:
         super().__init__(scope, construct_id)
         self.role = iam.Role(
@@ -57,6 +61,8 @@ class SystemNodeGroup(Construct):
             managed_policies=[iam.ManagedPolicy.from_aws_managed_policy_name(name) for name in NODE_POLICIES],
         )
         """IAM role of the nodes."""
+        if image_cache:
+            may_fill(self.role, image_cache)
         template = ec2.LaunchTemplate(
             self,
             "Template",

@@ -350,6 +350,21 @@ _CHECKS = (
         "Name a receiver without `teams` under `monitoring.receivers`: an SNS topic, a Slack channel or a PagerDuty service. "
         "Where alerts are routed elsewhere, such as in managed Grafana, acknowledge the finding and say so.",
     ),
+    _error(
+        "REG001",
+        "Something is pulled past the environment's registry",
+        "The environment names a mirror or a cache, for example because its nodes reach nothing else, or because others limit "
+        "pulls. An image of another registry works until it does not: on the next new node. Amazon ECR cannot cache every "
+        "registry, nor charts of an https:// index.",
+        "Name a mirror for the registry, push charts to `registry.charts`, or admit the host under `registry.direct`.",
+    ),
+    _warning(
+        "REG002",
+        "New nodes depend on Docker Hub's limits",
+        "Docker Hub limits pulls without an account by address, and all nodes of a VPC share the NAT gateway's. A node that is "
+        "refused has ImagePullBackOff while its accelerators are billed, most likely when many start at once.",
+        "Set `registry` in the environment; or acknowledge the finding where nodes are few.",
+    ),
     _warning(
         "TEAM002",
         "The model's owner is not a team of the environment",

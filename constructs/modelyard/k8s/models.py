@@ -13,6 +13,7 @@ from modelyard.objects.monitoring.monitors import model_rules
 from modelyard.objects.serving.model import model_server
 from modelyard.objects.serving.weights import WeightsSource, fetch_job
 from modelyard.planning import ModelPlan, Plan
+from modelyard.releases import ImageRoutes
 from modelyard.spec import Environment
 
 
@@ -29,7 +30,10 @@ class _OfOneModel(ManifestConstruct):
         environment: Environment | None = None,
     ) -> None:
         parts, known = _planned(plan, model, environment)
-        super().__init__(scope, construct_id, self._manifests(parts, known))
+        images = known.routes
+        super().__init__(
+            scope, construct_id, [images.redirected(item) for item in self._manifests(parts, known)]
+        )
 
     @staticmethod
     def _manifests(parts: list[ModelPlan], environment: Environment) -> list[Manifest]:
@@ -106,6 +110,7 @@ class WeightsFetch(ManifestConstruct):
         environment: Name of the environment, used as a label of the Job.
         namespace: Namespace of the model cache's PersistentVolumeClaim.
         token_secret: Logical name of the secret with a Hugging Face token; default: no token.
+        images: From where its image is pulled, `Environment.routes`; default: from where it is published.
     """
 
     def __init__(
@@ -117,9 +122,14 @@ class WeightsFetch(ManifestConstruct):
         environment: str,
         namespace: str = "models",
         token_secret: str | None = None,
+        images: ImageRoutes | None = None,
     ) -> None:
         job = fetch_job(
-            source=source, environment=environment, namespace=namespace, token_secret=token_secret
+            source=source,
+            environment=environment,
+            namespace=namespace,
+            token_secret=token_secret,
+            images=images,
         )
         super().__init__(scope, construct_id, [job])
 

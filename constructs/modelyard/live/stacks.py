@@ -12,7 +12,18 @@ from modelyard.names import ENVIRONMENT_TAG, MODEL_CACHE, stack_name
 DESCRIBE_STACKS = Operation("cloudformation", "DescribeStacks")
 _TEMPLATE = Operation("cloudformation", "GetTemplate")
 
-ORDER = ("cost", "delivery", "metrics", "secrets", MODEL_CACHE, "karpenter", "cluster", "network")
+ORDER = (
+    "cost",
+    "delivery",
+    "metrics",
+    "alerts",
+    "secrets",
+    MODEL_CACHE,
+    "karpenter",
+    "cluster",
+    "registry",
+    "network",
+)
 """Concerns, consumers before their producers."""
 
 

@@ -16,11 +16,13 @@ from modelyard.object_rules.networks import network_findings
 from modelyard.object_rules.nodes import node_findings
 from modelyard.object_rules.pod_rules import pod_findings
 from modelyard.object_rules.pods import DRAIN, WORKLOADS, Manifest, at, containers, pod_templates, selects
+from modelyard.object_rules.registries import registry_findings
 from modelyard.object_rules.routes import route_findings
 from modelyard.object_rules.scalers import scaler_findings
 from modelyard.object_rules.shares import share_findings
 from modelyard.object_rules.sizes import size_findings
 from modelyard.object_rules.watching import watching_findings
+from modelyard.releases import ImageRoutes
 from modelyard.secret_values import is_harmless, names_a_secret, sightings, with_anchors
 
 __all__ = ["DRAIN", "check_objects", "pod_templates", "selects"]
@@ -49,8 +51,12 @@ _REQUIRED: dict[str, tuple[str, ...]] = {
 }
 
 
-def check_objects(objects: Iterable[Manifest]) -> list[Finding]:
-    """Every broken rule among `objects`, which are all objects of one environment."""
+def check_objects(objects: Iterable[Manifest], images: ImageRoutes | None = None) -> list[Finding]:
+    """Every broken rule among `objects`, which are all objects of one environment.
+
+    Args:
+        images: From where the environment pulls; default: from where everything is published.
+    """
     items = list(objects)
     if incomplete := [*_incomplete(items)]:
         return incomplete  # the other rules read the missing fields
@@ -69,6 +75,7 @@ def check_objects(objects: Iterable[Manifest]) -> list[Finding]:
         *delivery_findings(items),
         *watching_findings(items),
         *sweep_findings(items),
+        *registry_findings(items, images or ImageRoutes()),
     ]
     open_to_hosts = {i["metadata"]["name"] for i in items if i["kind"] == "Namespace" and _unrestricted(i)}
     for item in items:

@@ -115,7 +115,7 @@ def checked_objects(plan: Plan, hook: Hook | None = None) -> Folders:
     """
     folders = default_objects(plan)
     if hook is None and not plan.patched:
-        findings = check_objects(_items(folders))
+        findings = check_objects(_items(folders), plan.environment.routes)
     else:
         ours = {_text(item) for item in _items(folders)}
         folders = _changed(plan, hook, folders)
@@ -131,7 +131,7 @@ def _foreign_findings(plan: Plan, folders: Folders, ours: Container[str]) -> lis
     foreign = [item for item in items if _text(item) not in ours]
     findings = [*schema_findings(plan, foreign)] if api_schemas.installed() else []
     try:
-        return [*findings, *check_objects(items)]
+        return [*findings, *check_objects(items, plan.environment.routes)]
     except (AttributeError, LookupError, TypeError, ValueError) as problem:
         # The rules trust the types of fields, which only the schema knows.
         return findings or [
@@ -218,6 +218,8 @@ def default_objects(plan: Plan) -> Folders:
         folders[SWEEP] = sweep
     if any(folder.startswith(f"{CHECKS_FOLDER}/") for folder in folders):
         folders[PROGRAMS] = [*client_programs(environment)]
+    pulled = environment.routes
+    folders = {folder: [pulled.redirected(item) for item in objects] for folder, objects in folders.items()}
     return folders | _delivery(plan, folders)
 
 

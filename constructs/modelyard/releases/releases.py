@@ -30,7 +30,8 @@ class Chart:
 
     `restricted`: paths of values that must be RuntimeDefault for its pods to pass Pod Security `restricted`;
     None if nobody has read that. `nodes`: the value by which it chooses nodes, if not `affinity`.
-    `disabled`: paths of values that must be false on EKS.
+    `disabled`: paths of values that must be false on EKS. `images`: path of each value that names a registry,
+    and its default; None if nobody has read them. `oci`: repository of the same chart as an OCI artefact.
     """
 
     name: str
@@ -39,6 +40,8 @@ class Chart:
     restricted: tuple[str, ...] | None = None
     nodes: str | None = None
     disabled: tuple[str, ...] = ()
+    images: Mapping[str, str] | None = None
+    oci: str | None = None
 
 
 @dataclass(frozen=True)
@@ -112,6 +115,8 @@ def charts() -> Mapping[str, Chart]:
                 None if row.get("restricted") is None else tuple(row["restricted"]),
                 row.get("nodes"),
                 tuple(row.get("disabled", ())),
+                None if row.get("images") is None else MappingProxyType(row["images"]),
+                row.get("oci"),
             )
             for name, row in _table()["charts"].items()
         }

@@ -9,6 +9,7 @@ from pydantic import AfterValidator, BeforeValidator, Field, field_validator, mo
 
 from modelyard.findings import CHECKS
 from modelyard.reading import closest
+from modelyard.releases import ImageRoutes
 from modelyard.spec.cluster import Cluster, RoleArn, Team
 from modelyard.spec.document import DNS_LABEL, Document, ObjectName, SecretName
 from modelyard.spec.governance import CostLimits, OfficeHours
@@ -17,6 +18,7 @@ from modelyard.spec.network import Cidr, Network
 from modelyard.spec.operation import Access, AllowedClients, Availability, Replicas, Scaling, parse_replicas
 from modelyard.spec.pool import Pool
 from modelyard.spec.receivers import Receiver
+from modelyard.spec.registry import Registry, parse_registry
 from modelyard.spec.storage import Cache
 
 # Other partitions by the regions' names (AWS General Reference, ARN format).
@@ -242,6 +244,11 @@ class Environment(Document):
     )
     """Logical secret name to the name of a secret in AWS Secrets Manager; names only, never values."""
     cache: Cache = Cache.model_construct()
+    registry: Annotated[
+        Registry | None, BeforeValidator(parse_registry, json_schema_input_type=Registry | str | None)
+    ] = None
+    """What stands for the registries of images and charts: HOST/PREFIX of a mirror, or an object. Default:
+    everything is pulled from where it is published."""
     cost: CostLimits = CostLimits.model_construct()
     """Budget, cost anomalies, and alert recipients."""
     office_hours: OfficeHours | None = None
@@ -297,6 +304,18 @@ class Environment(Document):
     def readable_buckets(self) -> tuple[str, ...]:
         """Buckets from which model servers can stream weights."""
         return (*((self.weights_bucket,) if self.weights_bucket else ()), *self.cache.read_buckets)
+
+    @property
+    def routes(self) -> ImageRoutes:
+        """From where images and charts are pulled."""
+        if self.registry is None:
+            return ImageRoutes()
+        return self.registry.routes(environment=self.name, account=self.account, region=self.region)
+
+    @property
+    def image_cache(self) -> str | None:
+        """Prefix of the repositories that ECR fills with images of other registries; None without a cache."""
+        return self.name if self.registry and self.registry.pull_through else None
 
     @property
     def alert_topic(self) -> str:
@@ -357,6 +376,22 @@ class Environment(Document):
             raise ValueError(
                 f"delivery '{self.delivery}' with monitoring.managed: only Flux fills its address in"
             )
+        return self
+
+    @model_validator(mode="after")
+    def _credentials_are_here(self) -> Self:
+        cache = self.registry.pull_through if self.registry else None
+        if cache is None:
+            return self
+        if self.region.partition("-")[0] in _PARTITIONS:
+            raise ValueError(f"registry.pullThrough: Amazon ECR caches from no registry in {self.region}")
+        for host, secret in cache.credentials.items():
+            region, account = secret.split(":")[3:5]
+            if (region, account) != (self.region, self.account):
+                raise ValueError(
+                    f"registry.pullThrough.credentials: the secret for {host} must be in {self.region} of account "
+                    f"{self.account}, got {region} of {account}"
+                )
         return self
 
     @model_validator(mode="after")

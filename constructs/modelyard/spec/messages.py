@@ -10,6 +10,7 @@ from typing import Any
 from pydantic_core import ErrorDetails
 
 from modelyard.reading import closest, short
+from modelyard.spec.registry import CREDENTIAL_PATTERN, HOST_PATTERN, OCI_PATTERN, PLACE_PATTERN
 
 FORMS: Mapping[str, str] = MappingProxyType(
     {
@@ -46,6 +47,12 @@ FORMS: Mapping[str, str] = MappingProxyType(
         r"^arn:aws[a-z-]*:ce::[0-9]{12}:anomalymonitor/[0-9a-f-]{36}$": (
             "arn:aws:ce::123456789012:anomalymonitor/0a1b2c3d-0000-4000-8000-0a1b2c3d4e5f"
         ),
+        CREDENTIAL_PATTERN: (
+            "arn:aws:secretsmanager:us-east-2:123456789012:secret:ecr-pullthroughcache/docker-hub-AbCdEf"
+        ),
+        HOST_PATTERN: "quay.io",
+        OCI_PATTERN: "oci://mirror.example.com/charts",
+        PLACE_PATTERN: "mirror.example.com/all",
         r"^arn:aws[a-z-]*:iam::([0-9]{12}|aws):policy/[A-Za-z0-9+=,.@_/-]+$": "arn:aws:iam::123456789012:policy/NAME",
         r"^arn:aws[a-z-]*:sns:[a-z0-9-]+:[0-9]{12}:[A-Za-z0-9_-]+$": "arn:aws:sns:us-east-2:123456789012:NAME",
         r"^1\.[0-9]{2,3}\.[0-9]+-[0-9]{8}$": "1.36.2-20260714",

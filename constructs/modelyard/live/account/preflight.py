@@ -14,6 +14,7 @@ from modelyard.live.account.offerings import OFFERINGS, SPOT
 from modelyard.live.account.prerequisites import ADDRESSES, NAMES, SERVICE_ROLES
 from modelyard.live.account.principals import PRINCIPALS
 from modelyard.live.account.quotas import QUOTAS
+from modelyard.live.account.registry import REGISTRY
 from modelyard.live.account.reservations import RESERVATIONS
 from modelyard.live.account.secrets import SECRETS
 from modelyard.live.account.stores import BOOTSTRAP, CACHE
@@ -52,6 +53,7 @@ CHECKS = (
     SPOT,
     RESERVATIONS,
     SECRETS,
+    REGISTRY,
     KUBERNETES,
     CLUSTER,
     ADDONS,

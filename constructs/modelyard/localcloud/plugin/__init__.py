@@ -11,6 +11,7 @@ table, in ours, or it fails the stack. Ours:
     AWS::Budgets::Budget, AWS::S3Files::*        the APIs exist
     Custom::AWSCDK-EKS-HelmChart, AWS::EKS::Capability    recorded; there is no Kubernetes API
     AWS::APS::Workspace, Grafana, CE, FSx        recorded; there is no such service
+    AWS::ECR::PullThroughCacheRule, RepositoryCreationTemplate    recorded; nobody pulls here
     AWS::EC2::VPCCidrBlock                       recorded; an emulated VPC has only one CIDR
 
 Extended, because MiniStack stores less than the template says:

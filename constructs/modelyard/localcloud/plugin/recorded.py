@@ -205,6 +205,52 @@ class VpcCidrBlock(_Recorded):
         return {"Id": physical_id}
 
 
+class RepositoryTemplate(_Recorded):
+    name = "AWS::ECR::RepositoryCreationTemplate"
+    kept = ("Prefix", "AppliedFor", "ImageTagMutability")
+    why = "nobody pulls here"
+    replaced_by = ("Prefix",)
+
+    def identity(self, aws: Aws, digest: str, properties: Properties) -> str:
+        return str(properties["Prefix"])
+
+    def attributes(self, aws: Aws, physical_id: str, properties: Properties) -> Mapping[str, Any]:
+        return {"CreatedAt": "", "UpdatedAt": ""}
+
+
+class PullThroughCacheRule(_Recorded):
+    """Refused like in ECR: a prefix that has a rule, and credentials that are not there."""
+
+    name = "AWS::ECR::PullThroughCacheRule"
+    kept = ("EcrRepositoryPrefix", "UpstreamRegistry", "UpstreamRegistryUrl", "CredentialArn")
+    why = "nobody pulls here"
+    replaced_by = ("CredentialArn", "EcrRepositoryPrefix", "UpstreamRegistry", "UpstreamRegistryUrl")
+
+    def __init__(self) -> None:
+        self.existing: set[tuple[str, str, str]] = set()
+        """Account, region and prefix."""
+
+    def create(self, aws: Aws, place: ResourceAddress, properties: Properties) -> Made:
+        prefix = str(properties["EcrRepositoryPrefix"])
+        if (key := (aws.account, aws.region, prefix)) in self.existing:
+            raise RefusedRequest(
+                f"A pull through cache rule with repository prefix '{prefix}' already exists", "AlreadyExists"
+            )
+        made = super().create(aws, place, properties)
+        self.existing.add(key)
+        return made
+
+    def delete(self, aws: Aws, physical_id: str, properties: Properties) -> None:
+        self.existing.discard((aws.account, aws.region, physical_id))
+
+    def check(self, aws: Aws, properties: Properties) -> None:
+        if secret := properties.get("CredentialArn"):
+            aws.client("secretsmanager").describe_secret(SecretId=secret)
+
+    def identity(self, aws: Aws, digest: str, properties: Properties) -> str:
+        return str(properties["EcrRepositoryPrefix"])
+
+
 _MONITORS = AnomalyMonitor()
 
 TYPES: tuple[ResourceType, ...] = (
@@ -214,6 +260,8 @@ TYPES: tuple[ResourceType, ...] = (
     AnomalySubscription(_MONITORS),
     LustreFileSystem(),
     Capability(),
+    RepositoryTemplate(),
+    PullThroughCacheRule(),
     VpcCidrBlock(),
 )
 """CloudFormation reports that these exist; boto3 finds none of them, and the closing table says so."""

@@ -163,6 +163,8 @@ def _job(program: Program, plan: ModelPlan, environment: Environment, own: Mappi
             "template": {"metadata": {"labels": labels, "annotations": dict(UNDISTURBED)}, "spec": pod},
         }
     )
+    images = environment.routes  # a Job is immutable: what it pulls is in its name
+    spec, server = images.redirected(spec), images.redirected(server)
     if environment.delivery != "flux":  # Flux would recreate a Job that its TTL deleted
         spec["ttlSecondsAfterFinished"] = _WEEK
     return manifest(

@@ -242,15 +242,15 @@ def _addon(
     after: tuple[str, ...] = (),
     definitions: bool = True,
 ) -> Iterator[Manifest]:
-    release = chart(name)
+    release, pulled = chart(name), environment.routes
     yield from helm_addon(
         engine=_engine(environment),
         name=name,
         namespace=namespace,
-        repository=release.repository,
+        repository=pulled.chart(release),
         chart=name,
         version=release.version,
-        values=values or {},
+        values=pulled.values(release, values or {}),
         after=after,
         definitions=definitions,
         server=argo_server(environment),

@@ -9,6 +9,7 @@ from modelyard.names import FLUX_NAMESPACE
 from modelyard.objects.delivery.argocd import IN_CLUSTER, argo_application
 from modelyard.objects.labels import platform_labels
 from modelyard.objects.manifest import Manifest, manifest
+from modelyard.releases import ecr_repositories
 
 # For ever: after its last retry Flux leaves a release failed until somebody resets it, and a registry may
 # well be away for longer than five tries. No remediation in between, which uninstalls after a failed install
@@ -59,6 +60,8 @@ def helm_addon(
         spec={
             "url": repository,
             **({"type": "oci"} if repository.startswith("oci://") else {"interval": "24h"}),
+            # With the source controller's own role.
+            **({"provider": "aws"} if ecr_repositories(repository) else {}),
         },
     )
     spec: dict[str, Any] = {

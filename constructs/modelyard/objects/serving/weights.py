@@ -26,6 +26,7 @@ from modelyard.objects.pods.parts import (
     variables,
 )
 from modelyard.planning import ModelPlan
+from modelyard.releases import ImageRoutes
 from modelyard.spec import Environment
 from modelyard.spec.weights import Weights, fetch_name
 
@@ -220,6 +221,7 @@ def fetch_jobs(plans: Iterable[ModelPlan], environment: Environment) -> dict[Wei
             namespace=environment.namespace,
             token_secret=token,
             extra=vocabularies.get(source),
+            images=environment.routes,
         )
         for source, token in wanted.items()
     }
@@ -232,6 +234,7 @@ def fetch_job(
     namespace: str,
     token_secret: str | None,
     extra: EncodingFile | None = None,
+    images: ImageRoutes | None = None,  # default: the image is pulled from where it is published
 ) -> Manifest:
     """The Job that downloads one repository at one revision for all models that need it.
 
@@ -274,6 +277,7 @@ def fetch_job(
             }
         ],
     )
+    spec = images.redirected(spec) if images else spec
     return manifest(
         api_version="batch/v1",
         kind="Job",

@@ -72,7 +72,7 @@ def _replicas(plan: ModelPlan) -> dict[str, Any]:
 
 
 def _pod(plan: ModelPlan, environment: Environment, *, worker: bool = False) -> dict[str, Any]:
-    return server_pod(
+    pod = server_pod(
         plan,
         environment=environment.name,
         priority_class=priority_class(plan, environment),
@@ -81,6 +81,7 @@ def _pod(plan: ModelPlan, environment: Environment, *, worker: bool = False) -> 
         otlp_endpoint=environment.monitoring.otlp_endpoint,
         worker=worker,
     )
+    return environment.routes.redirected(pod)
 
 
 _WEEK = 7 * 24 * 3600
@@ -120,7 +121,7 @@ def batch_job(plan: ModelPlan, environment: Environment) -> dict[str, Any]:
         spec["volumes"] = [*spec["volumes"], claim(CLAIM)]
     spec["restartPolicy"] = "Never"
     spec.pop("topologySpreadConstraints", None)
-    return one_off(
+    job = one_off(
         {
             "backoffLimit": 2,
             "activeDeadlineSeconds": batch.deadline,
@@ -129,6 +130,7 @@ def batch_job(plan: ModelPlan, environment: Environment) -> dict[str, Any]:
             "template": template,
         }
     )
+    return environment.routes.redirected(job)  # a Job's name is a hash of what it pulls
 
 
 def batch_name(plan: ModelPlan, spec: dict[str, Any]) -> str:
