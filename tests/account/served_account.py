@@ -162,5 +162,6 @@ def account_of_prod() -> Iterator[dict[str, str]]:
         }
         secrets = fake.session(region_name=region).client("secretsmanager")
         secrets.create_secret(Name="prod/inference/hf-token")
+        secrets.create_secret(Name="prod/inference/pagerduty")
         with served(fake) as variables:
             yield variables
