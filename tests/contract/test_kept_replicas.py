@@ -12,7 +12,7 @@ from typing import Any
 
 import cel
 import pytest
-import yaml
+import yaml  # type: ignore[import-untyped]
 
 from modelyard.names import AUTOSCALED_LABEL
 from modelyard.object_rules.api_schemas import complaints
