@@ -106,6 +106,8 @@ def test_the_closing_table_is_what_boto3_finds(standing: Project) -> None:
         "AWS::CE::AnomalyMonitor",
         "AWS::CE::AnomalySubscription",
         "AWS::EC2::VPCCidrBlock",
+        "AWS::ECR::PullThroughCacheRule",
+        "AWS::ECR::RepositoryCreationTemplate",
         "AWS::Grafana::Workspace",
         "Custom::AWSCDK-EKS-HelmChart",
     }
