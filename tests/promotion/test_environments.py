@@ -40,7 +40,7 @@ CLOSED = (
     "overrides",  # replicas, scaling, pool, access, availability: the model's own closed list
 )
 """Fields of an environment file that may differ."""
-CLOSED_LOCALLY = ("cache", "monitoring")
+CLOSED_LOCALLY = ("cache", "monitoring", "registry")
 """Nothing is promoted to or from the embedded AWS, which shows options that the others leave at their
 default."""
 CLOSED_OF_THE_CLUSTER = (
