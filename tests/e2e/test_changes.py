@@ -215,6 +215,16 @@ def test_an_update_changes_what_the_diff_announces_and_nothing_else(standing: Pr
     assert "boto3 finds none" in down.stdout
 
 
+def without_credentials(environment: Path) -> None:
+    """Let a new account deploy it: ECR refuses a rule whose secret is not there yet."""
+    lines = environment.read_text(encoding="utf-8").splitlines()
+    start = lines.index("registry:")
+    hosts = "docker.io, ghcr.io, charts.external-secrets.io, prometheus-community.github.io, "
+    direct = lines[-1].replace("direct: [", f"direct: [{hosts}")
+    kept = [*lines[:start], "registry:", "  pullThrough: true", direct]
+    environment.write_text("\n".join(kept) + "\n", encoding="utf-8")
+
+
 @pytest.mark.parametrize("environment", ["auto", "lustre", "files", "managed-argo"])
 def test_every_kind_of_platform_comes_up_and_goes(environment: str, project: Project) -> None:
     """What the shipped environments leave at its default."""
@@ -226,6 +236,7 @@ def test_every_kind_of_platform_comes_up_and_goes(environment: str, project: Pro
     for folder in ("models", "environments"):
         shutil.rmtree(project.folder / folder)
         shutil.copytree(fixtures / folder, project.folder / folder)
+    without_credentials(project.folder / "environments" / "auto.yaml")
 
     up = project.localcloud("up", "--env", environment, **dict([UNVALIDATED]))
 
