@@ -10,13 +10,12 @@ from pathlib import Path
 from typing import Any
 
 from modelyard.objects.composition import checked_objects
-from modelyard.spec import Environment
 from tests.changes import aws_effects, kubernetes_effects
 from tests.changes.kubernetes_effects import Objects
 from tests.changes.settings import Change
+from tests.synthesised import empty_tree, synthesise_into
 from tests.unit.given import a_model, a_plan, an_environment
 
-ROOT = Path(__file__).parents[2]
 ENVIRONMENT: dict[str, Any] = {
     "secrets": {name: f"lab/{name}" for name in ("hf-token", "clients", "tls")},
     "pools": {
@@ -79,25 +78,11 @@ def in_the_account(change: Change) -> list[str]:
 @cache
 def _templates(environment: str) -> dict[str, Any]:
     """Stack to template; the rendered tree is empty, so that only the stacks differ."""
-    import aws_cdk as cdk
-
-    from infra.platform import add_platform
-
-    flags = json.loads((ROOT / "cdk.json").read_text(encoding="utf-8"))["context"]
     with tempfile.TemporaryDirectory() as folder:
-        tree = Path(folder) / "tree"
-        tree.mkdir()
-        (tree / "kustomization.yaml").write_text("resources: []\n", encoding="utf-8")
-        out = Path(folder) / "out"
-        app = cdk.App(outdir=str(out), context=flags, builtin_cloud_formation_validation=False)
-        add_platform(app, _settings(json.loads(environment)), tree=tree)
-        app.synth()
+        tree, out = empty_tree(Path(folder) / "tree"), Path(folder) / "out"
+        synthesise_into(out, an_environment(**json.loads(environment)), tree)
         suffix = ".template.json"
         return {
             path.name.removesuffix(suffix): json.loads(path.read_text(encoding="utf-8"))
             for path in sorted(out.glob(f"*{suffix}"))
         }
-
-
-def _settings(environment: Mapping[str, Any]) -> Environment:
-    return an_environment(**environment)

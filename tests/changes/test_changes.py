@@ -10,10 +10,11 @@ import pytest
 from modelyard.objects.composition import checked_objects
 from modelyard.project import load_project
 from tests.changes import aws_effects, kubernetes_effects
-from tests.changes.comparison import ROOT, in_the_cluster, objects, sides
+from tests.changes.comparison import in_the_cluster, objects, sides
 from tests.changes.kubernetes_effects import IMMUTABLE, REFUSED, refused
 from tests.changes.page import PAGE, in_words, page
 from tests.changes.settings import Change, File, changes, keys
+from tests.synthesised import ROOT
 
 ALL = {(change.file, change.key): change for change in changes()}
 NAMES = [f"{file}: {key}" for file, key in ALL]

@@ -18,6 +18,7 @@ from modelyard.objects.composition import environment_objects
 from modelyard.planning import plan
 from modelyard.spec import Environment, load_catalogue
 from tests.promotion.conftest import ROOT, SHIPPED
+from tests.synthesised import empty_tree, synthesise_into
 
 CLOSED = (
     "account",
@@ -95,17 +96,7 @@ def objects(environment: Environment) -> Made:
 
 
 def resources(environment: Environment, folder: Path) -> Made:
-    import aws_cdk as cdk
-
-    from infra.platform import add_platform
-
-    tree = folder / "tree"
-    tree.mkdir(parents=True)
-    (tree / "kustomization.yaml").write_text("resources: []\n", encoding="utf-8")
-    flags = json.loads((ROOT / "cdk.json").read_text(encoding="utf-8"))["context"]
-    app = cdk.App(outdir=str(folder / "out"), context=flags, builtin_cloud_formation_validation=False)
-    add_platform(app, environment, tree=tree)
-    app.synth()
+    synthesise_into(folder / "out", environment, empty_tree(folder / "tree"))
     made: Made = {}
     for file in sorted((folder / "out").glob("*.template.json")):
         text = file.read_text(encoding="utf-8")

@@ -14,6 +14,7 @@ from typing import Any
 import pytest
 
 from tests.shared import once
+from tests.synthesised import empty_tree, synthesise_into
 
 ROOT = Path(__file__).parents[2]
 ENVIRONMENTS = ("local", "dev", "staging", "prod")
@@ -75,19 +76,11 @@ def synthesise(tmp_path_factory: pytest.TempPathFactory) -> Callable[[str, dict[
     """Build a platform with the pinned feature flags and no built-in validation."""
 
     def build(name: str, data: dict[str, Any], tree: Path | None = None) -> Synthesis:
-        import aws_cdk as cdk
-
-        from infra.platform import add_platform
         from modelyard.spec import Environment
 
-        if tree is None:
-            tree = tmp_path_factory.mktemp("tree")
-            (tree / "kustomization.yaml").write_text("resources: []\n")
         folder = tmp_path_factory.mktemp(name)
-        flags = json.loads((ROOT / "cdk.json").read_text())["context"]
-        app = cdk.App(outdir=str(folder), context=flags, builtin_cloud_formation_validation=False)
-        add_platform(app, Environment.model_validate(data), tree=tree)
-        app.synth()
+        tree = tree or empty_tree(tmp_path_factory.mktemp("tree"))
+        synthesise_into(folder, Environment.model_validate(data), tree)
         return Synthesis(
             name=name,
             folder=folder,

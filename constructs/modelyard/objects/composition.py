@@ -23,7 +23,7 @@ from modelyard.objects.patches import apply_patches, schema_findings
 from modelyard.objects.platform.shared import platform
 from modelyard.objects.serving.cache_sweep import cache_sweep
 from modelyard.objects.serving.model import model_server
-from modelyard.objects.serving.weights import fetch_jobs, fetched_sources
+from modelyard.objects.serving.weights import WeightsSource, fetch_jobs, fetched_sources
 from modelyard.objects.traffic.gateways import model_gateways
 from modelyard.objects.traffic.litellm import litellm_proxy
 from modelyard.planning import OURS, ModelPlan, Plan
@@ -164,7 +164,8 @@ def _changed(plan: Plan, hook: Hook | None, folders: Folders) -> Folders:
 def _deliver_again(composition: Composition, ours: Mapping[str, Container[str]]) -> None:
     """Let the hook's new folders be delivered too, and none that it removed; what it changed stays
     changed."""
-    for folder, fresh in _delivery(composition.plan, composition.folders).items():
+    jobs = fetch_jobs(composition.plan.models, composition.environment)
+    for folder, fresh in _delivery(composition.plan, composition.folders, jobs).items():
         now = composition.folders.get(folder, [])
         kept = {file_name(item): item for item in now}
         added = [item for item in now if file_name(item) not in ours[folder]]
@@ -174,12 +175,11 @@ def _deliver_again(composition: Composition, ours: Mapping[str, Container[str]])
 _DELIVERING = (DELIVERY, APPLICATIONS)
 
 
-def _delivery(plan: Plan, folders: Folders) -> Folders:
+def _delivery(plan: Plan, folders: Folders, jobs: Mapping[WeightsSource, Manifest]) -> Folders:
     """What tells Flux or Argo CD which folders to apply, and after which others."""
     environment = plan.environment
     there = [folder for folder, objects in folders.items() if objects and folder not in _DELIVERING]
     if environment.delivery == "flux" and plan.runner == OURS:
-        jobs = fetch_jobs(plan.models, environment)
         weights = {
             name: list(
                 dict.fromkeys(_fetch_folder(jobs[s]) for each in members for s in fetched_sources(each))
@@ -204,7 +204,8 @@ def default_objects(plan: Plan) -> Folders:
         folders[MONITORING] = [*platform_monitoring(plan)]
     if environment.delivery != "none":
         folders[ADDONS] = [*addons(plan)]
-    for job in fetch_jobs(plan.models, environment).values():
+    jobs = fetch_jobs(plan.models, environment)
+    for job in jobs.values():
         folders[_fetch_folder(job)] = [job]
     if environment.litellm:
         folders[LITELLM] = [*litellm_proxy(plan.models, environment, environment.litellm, plan.runner)]
@@ -212,15 +213,15 @@ def default_objects(plan: Plan) -> Folders:
         folders[f"{MODELS_FOLDER}/{name}"] = [
             item for each in members for item in model_objects(each, environment)
         ]
-        if jobs := [*_checks(members, environment)]:
-            folders[f"{CHECKS_FOLDER}/{name}"] = jobs
+        if checks := [*_checks(members, environment)]:
+            folders[f"{CHECKS_FOLDER}/{name}"] = checks
     if sweep := [*cache_sweep(environment, _items(folders))]:
         folders[SWEEP] = sweep
     if any(folder.startswith(f"{CHECKS_FOLDER}/") for folder in folders):
         folders[PROGRAMS] = [*client_programs(environment)]
     pulled = environment.routes
     folders = {folder: [pulled.redirected(item) for item in objects] for folder, objects in folders.items()}
-    return folders | _delivery(plan, folders)
+    return folders | _delivery(plan, folders, jobs)
 
 
 def by_model(plan: Plan) -> Iterator[tuple[str, list[ModelPlan]]]:

@@ -137,6 +137,8 @@ def kustomizations(
         weights: Model to the folders of the Jobs that fetch its weights, which may be shared.
     """
     parts = delivered_parts(folders)
+    # A batch without a schedule takes hours, and nothing comes after it.
+    once = {each.model.name for each in plan.models if each.model.batch and not each.model.batch.schedule}
     for name, folder in parts.items():
         if folder == WEIGHTS_FOLDER:
             for job in sorted(each for each in folders if each.startswith(f"{WEIGHTS_FOLDER}/")):
@@ -152,7 +154,7 @@ def kustomizations(
                 minutes=FOLDER_MINUTES[MODELS_FOLDER],
                 # A GPU node that waits for a download costs as much as one that serves.
                 after=[PLATFORM, *(Dependency(_last(each)) for each in fetches)],
-                wait=not _runs_once(plan, model),
+                wait=model not in once,
             )
 
 
@@ -179,12 +181,3 @@ def _check(name: str, folder: str, parts: Mapping[str, str], *, reports: bool) -
 
 def _last(folder: str) -> str:
     return folder.rpartition("/")[2]
-
-
-def _runs_once(plan: Plan, model: str) -> bool:
-    """Whether it is a batch without a schedule: its Job takes hours, and nothing comes after it."""
-    return any(
-        each.model.batch is not None and not each.model.batch.schedule
-        for each in plan.models
-        if each.model.name == model
-    )
