@@ -48,6 +48,7 @@ def serving(**options: Any) -> AbstractContextManager[FakeOpenAI]:
 
 
 class _Handler(BaseHTTPRequestHandler):
+    protocol_version = "HTTP/1.1"  # as the real servers: connections stay open
     server: FakeOpenAI
 
     def log_message(self, format: str, *args: Any) -> None:  # noqa: A002 - the base class's name
@@ -152,6 +153,7 @@ class _Handler(BaseHTTPRequestHandler):
         count = 1 if broken == "one piece" else min(8, body["max_tokens"])
         self.send_response(200)
         self.send_header("Content-Type", "text/event-stream")
+        self.send_header("Connection", "close")
         self.end_headers()
         for number in range(count):
             time.sleep(self.server.delay)

@@ -3,6 +3,7 @@ defect."""
 
 from __future__ import annotations
 
+import gc
 import json
 import os
 import socket
@@ -110,6 +111,34 @@ def test_an_engine_that_broke_fails_what_it_answers_and_says_what_it_said() -> N
         "reasoning",
     ]
     assert "EngineCore encountered an issue" in next(r.reason for r in result.results if r.name == "chat")
+
+
+@pytest.mark.parametrize("broken", ["", "any length", "cut off"])
+def test_no_connection_is_left_open(broken: str) -> None:
+    """Not even where an exception keeps the client: so the collector does nothing here."""
+    gc.collect()
+    gc.disable()
+    try:
+        with serving(broken=broken) as server:
+            run_checks(GENERATE, EndpointAddress(server.url, KEY, timeout=60), wait=5)
+            left = [
+                each
+                for each in gc.get_objects()
+                if isinstance(each, socket.socket)
+                and each.fileno() >= 0
+                and _peer(each) == server.server_address
+            ]
+    finally:
+        gc.enable()
+
+    assert left == []
+
+
+def _peer(connection: socket.socket) -> object:
+    try:
+        return connection.getpeername()
+    except OSError:  # a listener
+        return None
 
 
 def test_what_does_not_apply_is_skipped_with_the_reason() -> None:

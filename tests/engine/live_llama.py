@@ -58,7 +58,11 @@ class LlamaServer:
         """A connection over which the request has been sent, and nothing read."""
         connection = HTTPConnection("127.0.0.1", self.port, timeout=120)
         headers = {"Content-Type": "application/json"} | ({"Authorization": f"Bearer {key}"} if key else {})
-        connection.request("POST" if body else "GET", path, json.dumps(body) if body else None, headers)
+        try:
+            connection.request("POST" if body else "GET", path, json.dumps(body) if body else None, headers)
+        except OSError:
+            connection.close()
+            raise
         return connection
 
     def wait_until_ready(self) -> None:

@@ -32,10 +32,11 @@ class Skipped(Exception):
 
 @dataclass(frozen=True)
 class CheckedEndpoint:
-    """Who is asked, and what is expected."""
+    """Who is asked, with which OpenAI client, and what is expected."""
 
     target: EndpointAddress
     expected: Expectations
+    client: Any
 
     @property
     def name(self) -> str:
@@ -45,11 +46,11 @@ class CheckedEndpoint:
         """A chat completion; greedy, so that what is checked does not depend on chance."""
         messages = [{"role": "user", "content": PROMPT}]
         settings = {"model": self.name, "messages": messages, "max_tokens": 16, "temperature": 0}
-        return self.target.client().chat.completions.create(**(settings | asked))
+        return self.client.chat.completions.create(**(settings | asked))
 
     def complete(self, **asked: Any) -> Any:
         settings = {"model": self.name, "prompt": PROMPT, "max_tokens": 16, "temperature": 0}
-        return self.target.client().completions.create(**(settings | asked))
+        return self.client.completions.create(**(settings | asked))
 
 
 Check = Callable[[CheckedEndpoint], None]
@@ -76,7 +77,7 @@ def refused(status: int, what: str) -> Iterator[None]:
 def models(subject: CheckedEndpoint) -> None:
     """Every name and adapter is listed, with the planned length."""
     expected = subject.expected
-    listed = {model.id: model for model in subject.target.client().models.list()}
+    listed = {model.id: model for model in subject.client.models.list()}
     missing = [name for name in (*expected.names, *expected.adapters) if name not in listed]
     require(not missing, f"not listed: {', '.join(missing)}; listed: {', '.join(listed) or 'nothing'}")
     if expected.max_model_len is None:
@@ -100,12 +101,11 @@ def authentication(subject: CheckedEndpoint) -> None:
 def unknown_model(subject: CheckedEndpoint) -> None:
     if not subject.expected.reads_names:
         raise Skipped("the engine serves one model and does not look at the name")
-    client = subject.target.client()
     with refused(404, "an unknown model"):
         if subject.expected.task == "generate":
-            client.completions.create(model="no-such-model", prompt=PROMPT, max_tokens=1)
+            subject.client.completions.create(model="no-such-model", prompt=PROMPT, max_tokens=1)
         else:
-            client.embeddings.create(model="no-such-model", input=PROMPT)
+            subject.client.embeddings.create(model="no-such-model", input=PROMPT)
 
 
 def completion(subject: CheckedEndpoint) -> None:

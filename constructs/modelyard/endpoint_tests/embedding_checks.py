@@ -13,7 +13,7 @@ _QUERY = "Where is the cat?"
 
 def embeddings(subject: CheckedEndpoint) -> None:
     """One vector a text, of the right dimension; the same for the same text, and another for another."""
-    answer = subject.target.client().embeddings.create(model=subject.name, input=list(_TEXTS))
+    answer = subject.client.embeddings.create(model=subject.name, input=list(_TEXTS))
     vectors = [item.embedding for item in sorted(answer.data, key=lambda item: item.index)]
     require(len(vectors) == len(_TEXTS), f"{len(vectors)} vectors for {len(_TEXTS)} texts")
     sizes = {len(vector) for vector in vectors}
@@ -34,14 +34,14 @@ def input_limit(subject: CheckedEndpoint) -> None:
     if length is None:
         raise Skipped("the length is not known")
     with refused(400, f"a text of more than {length} tokens"):
-        subject.target.client().embeddings.create(model=subject.name, input="one " * (length + 1))
+        subject.client.embeddings.create(model=subject.name, input="one " * (length + 1))
 
 
 def rerank(subject: CheckedEndpoint) -> None:
     """Every document is ranked once, best first, and not all alike."""
     documents = list(_TEXTS[:2])
     body = {"model": subject.name, "query": _QUERY, "documents": documents}
-    answer = subject.target.client().post("/rerank", body=body, cast_to=object)
+    answer = subject.client.post("/rerank", body=body, cast_to=object)
     results = answer.get("results") if isinstance(answer, dict) else None
     if not isinstance(results, list):
         raise Failed("the answer has no results")

@@ -73,8 +73,8 @@ class EndpointAddress:
     def __post_init__(self) -> None:
         object.__setattr__(self, "url", self.url.rstrip("/"))
 
-    def client(self, key: str | None = None) -> Any:
-        """An OpenAI client that tries once, with `key` in place of the target's own.
+    def client(self) -> Any:
+        """An OpenAI client that tries once; a context manager that closes its connections.
 
         Raises:
             ModuleNotFoundError: the package `openai` is not installed.
@@ -83,7 +83,7 @@ class EndpointAddress:
 
         return OpenAI(
             base_url=self.url,
-            api_key=key or self.key or "none",  # the client refuses to start without one
+            api_key=self.key or "none",  # the client refuses to start without one
             timeout=self.timeout,
             max_retries=0,
         )

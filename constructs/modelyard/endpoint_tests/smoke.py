@@ -88,7 +88,6 @@ class SmokeResult:
 
 def run_checks(expected: Expectations, target: EndpointAddress, *, wait: float = 0) -> SmokeResult:
     """Every check of the model's task; `wait` in seconds for a server that is still starting."""
-    subject = CheckedEndpoint(target, expected)
     started = time.monotonic()
     reason = wait_until_up(target, wait)
     up = CheckResult("reachable", "failed" if reason else "passed", reason or "", time.monotonic() - started)
@@ -96,15 +95,17 @@ def run_checks(expected: Expectations, target: EndpointAddress, *, wait: float =
     if reason:
         rest = [CheckResult(name, "skipped", "the endpoint does not answer", 0.0) for name in wanted]
     else:
-        rest = [_result(name, check, subject) for name, check in wanted.items()]
+        rest = [_result(name, check, expected, target) for name, check in wanted.items()]
     return SmokeResult(expected.model, target.url, (up, *rest))
 
 
-def _result(name: str, check: Check, subject: CheckedEndpoint) -> CheckResult:
+def _result(name: str, check: Check, expected: Expectations, target: EndpointAddress) -> CheckResult:
+    """The check with a client of its own: a connection that idled since the last check may be closed."""
     started = time.monotonic()
     outcome: Outcome = "failed"
     try:
-        check(subject)
+        with target.client() as client:
+            check(CheckedEndpoint(target, expected, client))
     except Skipped as why:
         outcome, reason = "skipped", str(why)
     except Failed as why:
