@@ -1,4 +1,4 @@
-"""Stack `Cluster`: EKS, its add-ons and its system nodes."""
+"""Stack `Cluster`: EKS, its add-ons and its system nodes; of an existing cluster, what it lacks."""
 
 from __future__ import annotations
 
@@ -8,9 +8,11 @@ from constructs import Construct
 
 from infra.environment_stack import EnvironmentStack
 from infra.network import vpc_of
+from modelyard.aws.adopted_cluster import AdoptedCluster
 from modelyard.aws.cluster import InferenceCluster
 from modelyard.aws.cluster_access import TeamAccess
 from modelyard.spec import Environment
+from modelyard.spec.existing_cluster import ExistingCluster
 
 
 class ClusterStack(EnvironmentStack):
@@ -20,6 +22,9 @@ class ClusterStack(EnvironmentStack):
         super().__init__(
             scope, construct_id, settings=settings, description="Modelyard: EKS cluster and system nodes"
         )
+        if settings.cluster.existing:
+            self._adopt(settings.cluster.existing)
+            return
         vpc = vpc_of(self)
         cluster = InferenceCluster(
             self,
@@ -32,14 +37,7 @@ class ClusterStack(EnvironmentStack):
             public_access_cidrs=settings.cluster.public_access_cidrs,
             admins=settings.cluster.admins,
             viewers=settings.cluster.viewers,
-            teams={
-                name: TeamAccess(
-                    principals=team.principals,
-                    edits=[settings.team_namespace(name)],
-                    reads=[settings.namespace],
-                )
-                for name, team in settings.teams.items()
-            },
+            teams=_teams(settings),
             addon_versions=settings.cluster.addon_versions,
             system_instance_types=settings.cluster.system_nodes.instance_types,
             system_node_count=settings.cluster.system_nodes.count,
@@ -57,6 +55,34 @@ class ClusterStack(EnvironmentStack):
         # The network stack has tagged them, which the construct cannot see.
         Annotations.of(cluster.cluster).acknowledge_warning("@aws-cdk/aws-eks:clusterMustManuallyTagSubnet")
         self.publish("security-group-id", cluster.cluster.cluster_security_group_id)
+
+    def _adopt(self, existing: ExistingCluster) -> None:
+        settings = self.settings
+        AdoptedCluster(
+            self,
+            "Cluster",
+            name=settings.cluster_name,
+            version=settings.cluster.version,
+            compute=settings.cluster.compute,
+            has=existing.has,
+            admins=settings.cluster.admins,
+            viewers=settings.cluster.viewers,
+            teams=_teams(settings),
+            addon_versions=settings.cluster.addon_versions,
+            lustre=settings.cache.file_system == "lustre",
+        )
+        self.publish("security-group-id", existing.security_group)
+
+
+def _teams(settings: Environment) -> dict[str, TeamAccess]:
+    return {
+        name: TeamAccess(
+            principals=team.principals,
+            edits=[settings.team_namespace(name)],
+            reads=[settings.namespace],
+        )
+        for name, team in settings.teams.items()
+    }
 
 
 def cluster_security_group(stack: EnvironmentStack) -> ec2.ISecurityGroup:

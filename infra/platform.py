@@ -26,7 +26,7 @@ def add_platform(scope: Construct, settings: Environment, *, tree: Path) -> list
     cluster = ClusterStack(scope, "Cluster", settings=settings)
     cluster.add_stack_dependency(network, "VPC and subnets, by SSM parameters")
     beside_the_cluster: list[EnvironmentStack] = []
-    if not settings.cluster.auto_mode:
+    if settings.cluster.runs_own_karpenter:
         beside_the_cluster.append(KarpenterStack(scope, "Karpenter", settings=settings))
     if ModelCacheStack.needed(settings):
         beside_the_cluster.append(ModelCacheStack(scope, "ModelCache", settings=settings))

@@ -358,3 +358,58 @@ def test_a_managed_argo_cd_takes_the_place_of_flux_and_the_bucket(platform: Plat
     assert capability["Configuration"]["ArgoCd"]["AwsIdc"]["IdcRegion"] == "us-east-1"
     assert not argo.resources("Delivery", "AWS::S3::Bucket")
     assert not argo.resources("Delivery", "Custom::AWSCDK-EKS-HelmChart")
+
+
+class TestSharedCluster:
+    """A cluster that somebody else manages gets what it lacks, and nothing of it is changed."""
+
+    def test_no_cluster_no_nodes_and_no_log_group_are_made(self, platform: Platform) -> None:
+        shared = platform("shared")
+        kinds = {
+            resource["Type"] for each in shared.templates.values() for resource in each["Resources"].values()
+        }
+
+        assert kinds.isdisjoint(
+            {"AWS::EKS::Cluster", "AWS::EKS::Nodegroup", "AWS::EC2::VPC", "AWS::EC2::FlowLog"}
+        )
+        assert set(shared.templates) == {"Network", "Cluster", "ModelCache", "Secrets", "Delivery"}
+
+    def test_missing_addons_are_installed_and_never_overwrite(self, platform: Platform) -> None:
+        made = platform("shared").properties("Cluster", "AWS::EKS::Addon")
+
+        assert {each["AddonName"] for each in made} == {"aws-efs-csi-driver", "eks-node-monitoring-agent"}
+        assert {each["ClusterName"] for each in made} == {"shared"}
+        assert {each["ResolveConflicts"] for each in made} == {"NONE"}
+
+    def test_other_stacks_get_the_security_group_of_the_file(self, platform: Platform) -> None:
+        published = {
+            p["Name"]: p["Value"] for p in platform("shared").properties("Cluster", "AWS::SSM::Parameter")
+        }
+
+        assert published == {"/modelyard/shared/cluster/security-group-id": "sg-0a1b2c3d4e5f60718"}
+
+    def test_admins_are_admitted(self, platform: Platform) -> None:
+        [entry] = platform("shared").properties("Cluster", "AWS::EKS::AccessEntry")
+
+        assert entry["ClusterName"] == "shared"
+        assert entry["PrincipalArn"] == "arn:aws:iam::123456789012:role/platform-engineer"
+
+    def test_its_external_secrets_may_assume_the_reader(self, platform: Platform) -> None:
+        [reader] = platform("shared").properties("Secrets", "AWS::IAM::Role")
+        [statement] = reader["AssumeRolePolicyDocument"]["Statement"]
+
+        assert reader["RoleName"] == "modelyard-shared-secrets"
+        assert statement["Principal"] == {"AWS": "arn:aws:iam::123456789012:role/external-secrets"}
+        assert set(statement["Action"]) == {"sts:AssumeRole", "sts:TagSession"}
+        assert not platform("shared").resources("Secrets", "AWS::EKS::PodIdentityAssociation")
+
+    def test_without_a_karpenter_it_gets_ours(
+        self, synthesise: Callable[[str, dict[str, Any]], Synthesis]
+    ) -> None:
+        data = environment_file("shared", PLATFORMS)
+        del data["cluster"]["existing"]["has"]["karpenter"]
+        data["cluster"]["existing"]["nodeRole"] = None
+
+        own = synthesise("own-karpenter", data)
+
+        assert own.only("Karpenter", "AWS::SQS::Queue")["QueueName"] == "shared"

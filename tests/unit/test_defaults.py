@@ -100,6 +100,7 @@ ENVIRONMENT: dict[str, Any] = {
     },
     "cluster": {
         "name": None,
+        "existing": None,
         "version": "1.36",
         "supportType": "standard",
         "controlPlaneTier": "standard",

@@ -16,11 +16,17 @@ from modelyard.names import EFS_DRIVER, FSX_DRIVER, METRICS_SERVER
 
 @dataclass(frozen=True, kw_only=True)
 class ClusterAddons:
-    """The add-ons of one cluster."""
+    """The add-ons of one cluster.
+
+    `has`: whether the cluster has an add-on already, however it was installed. `overwrite`: whether settings
+    are overwritten that somebody else has made; otherwise a conflict fails the deploy.
+    """
 
     scope: Construct
     cluster_name: str
     versions: Callable[[str], str]  # add-on name to version
+    has: Callable[[str], bool] = lambda _: False
+    overwrite: bool = True
 
     def before_nodes(self, *, prefix_delegation: bool = False) -> list[eks.CfnAddon]:
         """Add-ons that a node needs to become Ready; DaemonSets, so they are healthy without any node."""
@@ -31,41 +37,39 @@ class ClusterAddons:
         return [
             # Only the CNI may change interfaces and addresses, not every process on the node. The Pod
             # Identity agent runs in the host network, so the two do not wait for each other.
-            self._driver("VpcCni", "vpc-cni", "AmazonEKS_CNI_Policy", ["aws-node"], configuration=network),
-            self._addon("KubeProxy", "kube-proxy"),
-            self._addon("PodIdentityAgent", "eks-pod-identity-agent"),
+            *self._driver("VpcCni", "vpc-cni", "AmazonEKS_CNI_Policy", ["aws-node"], configuration=network),
+            *self._addon("KubeProxy", "kube-proxy"),
+            *self._addon("PodIdentityAgent", "eks-pod-identity-agent"),
         ]
 
     def after_nodes(self, *, lustre: bool = False) -> list[eks.CfnAddon]:
         """Add-ons that need a node to run on: CloudFormation waits until they are healthy."""
         return [
-            self._addon("CoreDns", "coredns"),
-            self._driver(
+            *self._addon("CoreDns", "coredns"),
+            *self._driver(
                 "EbsDriver",
                 "aws-ebs-csi-driver",
                 "service-role/AmazonEBSCSIDriverPolicy",
                 ["ebs-csi-controller-sa"],
             ),
             # Reports a GPU that has fallen off the bus to Karpenter's node repair and to operators.
-            self._addon("NodeMonitoring", "eks-node-monitoring-agent"),
+            *self._addon("NodeMonitoring", "eks-node-monitoring-agent"),
             *self.in_every_mode(lustre=lustre),
         ]
 
     def in_every_mode(self, *, lustre: bool = False) -> list[eks.CfnAddon]:
         """Add-ons that EKS Auto Mode does not include."""
-        drivers = [
-            self._driver(
-                "EfsDriver",
-                EFS_DRIVER,
-                "service-role/AmazonEFSCSIDriverPolicy",
-                ["efs-csi-controller-sa"],
-            )
-        ]
+        drivers = self._driver(
+            "EfsDriver",
+            EFS_DRIVER,
+            "service-role/AmazonEFSCSIDriverPolicy",
+            ["efs-csi-controller-sa"],
+        )
         if lustre:
             # Mounting needs no permission; the controller's permissions are for creating file systems, which
             # CloudFormation does here.
-            drivers.append(self._addon("FsxDriver", FSX_DRIVER))
-        return [*drivers, self._addon("MetricsServer", METRICS_SERVER)]
+            drivers += self._addon("FsxDriver", FSX_DRIVER)
+        return [*drivers, *self._addon("MetricsServer", METRICS_SERVER)]
 
     def _driver(
         self,
@@ -74,7 +78,9 @@ class ClusterAddons:
         policy: str,
         service_accounts: Sequence[str],
         configuration: Mapping[str, object] | None = None,
-    ) -> eks.CfnAddon:
+    ) -> list[eks.CfnAddon]:
+        if self.has(name):
+            return []
         role = PodIdentityRole(
             self.scope,
             f"{construct_id}Role",
@@ -99,16 +105,20 @@ class ClusterAddons:
         *,
         configuration: Mapping[str, object] | None = None,
         identities: Sequence[eks.CfnAddon.PodIdentityAssociationProperty] = (),
-    ) -> eks.CfnAddon:
+    ) -> list[eks.CfnAddon]:
+        if self.has(name):
+            return []
         # The L2 construct supports neither Pod Identity nor conflict resolution (aws/aws-cdk#34903).
-        return eks.CfnAddon(
-            self.scope,
-            construct_id,
-            addon_name=name,
-            addon_version=self.versions(name),
-            cluster_name=self.cluster_name,
-            configuration_values=json.dumps(configuration) if configuration else None,
-            pod_identity_associations=list(identities) or None,
-            resolve_conflicts="OVERWRITE",
-            preserve_on_delete=False,
-        )
+        return [
+            eks.CfnAddon(
+                self.scope,
+                construct_id,
+                addon_name=name,
+                addon_version=self.versions(name),
+                cluster_name=self.cluster_name,
+                configuration_values=json.dumps(configuration) if configuration else None,
+                pod_identity_associations=list(identities) or None,
+                resolve_conflicts="OVERWRITE" if self.overwrite else "NONE",
+                preserve_on_delete=False,
+            )
+        ]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
 from types import MappingProxyType
 
 from aws_cdk import RemovalPolicy
@@ -13,6 +14,16 @@ from constructs import Construct
 from modelyard.aws.encryption_key import EncryptionKey
 from modelyard.aws.pod_identity import PodIdentityRole
 from modelyard.names import EXTERNAL_SECRETS
+
+
+@dataclass(frozen=True, kw_only=True)
+class AssumedReader:
+    """A role that an External Secrets assumes which is not of Modelyard."""
+
+    name: str
+    """Name of the role, which the SecretStore states."""
+    by: str
+    """ARN of the role that may assume it."""
 
 
 class ModelSecrets(Construct):
@@ -27,6 +38,7 @@ class ModelSecrets(Construct):
         names: Names in Secrets Manager, such as prod/inference/hf-token.
         namespace: Namespace of External Secrets.
         service_account: Service account of External Secrets.
+        reader: Instead of these two: the role that an External Secrets assumes which is there already.
         removal_policy: What happens to secrets and key when their stack is deleted.
     """
 
@@ -39,6 +51,7 @@ class ModelSecrets(Construct):
         names: Iterable[str],
         namespace: str = EXTERNAL_SECRETS,
         service_account: str = EXTERNAL_SECRETS,
+        reader: AssumedReader | None = None,
         removal_policy: RemovalPolicy = RemovalPolicy.RETAIN_ON_UPDATE_OR_DELETE,
     ) -> None:
         super().__init__(scope, construct_id)
@@ -46,10 +59,14 @@ class ModelSecrets(Construct):
             self, "Key", description="Secrets of the model servers", removal_policy=removal_policy
         )
         """Encrypts the secrets."""
-        self.reader = PodIdentityRole(
-            self, "ReaderRole", description="External Secrets: the secrets of models"
-        )
-        """IAM role of External Secrets."""
+        description = "External Secrets: the secrets of models"
+        self.reader: iam.Role
+        """IAM role with which External Secrets reads them."""
+        if reader:
+            self.reader = _assumed_role(self, reader, description)
+        else:
+            self.reader = own = PodIdentityRole(self, "ReaderRole", description=description)
+            own.associate(cluster_name=cluster_name, namespace=namespace, service_account=service_account)
         containers = Construct(self, "Secrets")
         # Two logical names may share a secret.
         self.secrets: Mapping[str, secretsmanager.CfnSecret] = MappingProxyType(
@@ -75,4 +92,14 @@ class ModelSecrets(Construct):
             )
         )
         self.key.grant_decrypt(self.reader)
-        self.reader.associate(cluster_name=cluster_name, namespace=namespace, service_account=service_account)
+
+
+def _assumed_role(scope: Construct, reader: AssumedReader, description: str) -> iam.Role:
+    return iam.Role(
+        scope,
+        "AssumedReaderRole",
+        role_name=reader.name,
+        description=description,
+        # The tags of a Pod Identity session are transitive, so they come along (EKS user guide, pod-id-abac).
+        assumed_by=iam.ArnPrincipal(reader.by).with_session_tags(),
+    )

@@ -365,6 +365,23 @@ _CHECKS = (
         "refused has ImagePullBackOff while its accelerators are billed, most likely when many start at once.",
         "Set `registry` in the environment; or acknowledge the finding where nodes are few.",
     ),
+    _error(
+        "CLUSTER001",
+        "A component of the existing cluster is too old",
+        "Modelyard leaves alone what `cluster.existing.has` names, and renders objects for it. A version that does not know a "
+        "field drops it or refuses the object, and one that the cluster's Kubernetes has left behind does not run.",
+        "Upgrade the component where it is managed, then correct its version in the file. `modelyard doctor` compares the "
+        "versions with the cluster's.",
+    ),
+    _warning(
+        "CLUSTER002",
+        "A setting depends on a feature gate of somebody else's Karpenter",
+        "The Karpenter that Modelyard installs has the gates that the environment's settings need. One that is there already "
+        "(`cluster.existing.has`) has those that its owner has turned on: without NodeOverlay a stated price is ignored and the "
+        "type is never launched, without StaticCapacity a pool with `nodes` has none, without NodeRepair a broken node stays.",
+        "Turn the gate on in the values of its chart (`settings.featureGates`), or do without the setting; acknowledge the "
+        "finding once the gate is on.",
+    ),
     _warning(
         "TEAM002",
         "The model's owner is not a team of the environment",

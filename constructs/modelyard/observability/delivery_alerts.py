@@ -28,7 +28,7 @@ def delivery_alerts(plan: Plan) -> RuleGroup | None:
     if environment.delivery == "flux":
         alerts += _flux(environment.monitoring.namespace, states=environment.monitoring.install)
     if environment.secrets and environment.delivery != "none":
-        alerts += _secrets(environment.monitoring.namespace)
+        alerts += _secrets(environment.monitoring.namespace, seen=environment.scrapes(EXTERNAL_SECRETS))
     return RuleGroup("modelyard.delivery", tuple(alerts)) if alerts else None
 
 
@@ -69,8 +69,9 @@ def _flux(monitoring: str, *, states: bool) -> Iterator[Alert]:
     )
 
 
-def _secrets(monitoring: str) -> Iterator[Alert]:
+def _secrets(monitoring: str, *, seen: bool) -> Iterator[Alert]:
     condition = 'condition="Ready", status="False"'
+    gone = f' or absent(up{{job="{monitoring}/{EXTERNAL_SECRETS}"}} == 1)' if seen else ""
     yield Alert(
         "SecretNotSynced",
         f"max by (namespace, name) (externalsecret_status_condition{{{condition}}}) > 0",
@@ -80,8 +81,7 @@ def _secrets(monitoring: str) -> Iterator[Alert]:
     )
     yield Alert(
         "SecretStoreFailing",
-        f"max by (name) (clustersecretstore_status_condition{{{condition}}}) > 0 "
-        f'or absent(up{{job="{monitoring}/{EXTERNAL_SECRETS}"}} == 1)',
+        f"max by (name) (clustersecretstore_status_condition{{{condition}}}) > 0{gone}",
         "15m",
         "warning",
         "External Secrets reads nothing from Secrets Manager: no secret is renewed",

@@ -21,9 +21,11 @@ def service_account(plan: ModelPlan, environment: Environment) -> str:
 
 def cluster_addons(environment: Environment) -> tuple[str, ...]:
     """EKS add-ons that the cluster stack installs."""
-    lustre = environment.cache.file_system == "lustre"
+    lustre, cluster = environment.cache.file_system == "lustre", environment.cluster
     return tuple(
         name
         for name in addons()
-        if (lustre or name != FSX_DRIVER) and (name in _BESIDE_AUTO_MODE or not environment.cluster.auto_mode)
+        if (lustre or name != FSX_DRIVER)
+        and (name in _BESIDE_AUTO_MODE or not cluster.auto_mode)
+        and not cluster.has(name)
     )

@@ -53,6 +53,43 @@ class Definitions:
     path: str
 
 
+@dataclass(frozen=True)
+class Component:
+    """What an existing cluster may have already, besides EKS add-ons.
+
+    `releases`: charts and definitions of ours that are then left out. `group`: an API group by which a
+    cluster shows that it has it; None if there is none. `least`: the oldest version that takes what is
+    rendered for it; None if nothing is.
+    """
+
+    name: str
+    releases: tuple[str, ...]
+    group: str | None
+    least: str | None
+
+
+@cache
+def components() -> Mapping[str, Component]:
+    """Every component by name."""
+    return MappingProxyType(
+        {
+            name: Component(name, tuple(row["releases"]), row["group"], row["least"])
+            for name, row in _table()["components"].items()
+        }
+    )
+
+
+@cache
+def component_of(release: str) -> str | None:
+    """The component of a chart or of definitions; None if it is no such part."""
+    return next((each.name for each in components().values() if release in each.releases), None)
+
+
+def addons_everywhere() -> frozenset[str]:
+    """EKS add-ons without which no cluster has a running pod."""
+    return frozenset(_table()["everywhere"])
+
+
 @cache
 def minors() -> Mapping[str, Minor]:
     """The Kubernetes minor versions that environments can use, oldest first."""

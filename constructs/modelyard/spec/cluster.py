@@ -6,8 +6,9 @@ from typing import Annotated, Literal, Self
 
 from pydantic import Field, field_validator, model_validator
 
-from modelyard.releases import addon_version, addons, node_release
+from modelyard.releases import addon_version, addons, addons_everywhere, node_release
 from modelyard.spec.document import DNS_LABEL, Document, ObjectName
+from modelyard.spec.existing_cluster import ExistingCluster
 from modelyard.spec.network import Cidr
 
 RoleArn = Annotated[str, Field(pattern=r"^arn:aws[a-z-]*:iam::[0-9]{12}:(role|user)/.+$")]
@@ -38,13 +39,26 @@ class GeneralNodes(Document):
     """AMI alias, pinned to a release."""
 
 
+# Settings of a cluster that Modelyard makes; one that is there has its own.
+_OF_OURS = (
+    "support_type",
+    "control_plane_tier",
+    "deletion_protection",
+    "public_access_cidrs",
+    "system_nodes",
+)
+
+
 class Cluster(Document):
-    """The Amazon EKS cluster."""
+    """The Amazon EKS cluster: created by Modelyard, or an existing one."""
 
     name: ObjectName | None = None
     """Default: `modelyard-ENVIRONMENT`."""
+    existing: ExistingCluster | None = None
+    """A cluster that is there, called `name`; default: Modelyard creates one. Needs `network.vpc`."""
     version: KubernetesVersion = "1.36"
-    """Kubernetes minor version, in EKS standard support; raise it by one minor at a time."""
+    """Kubernetes minor version, in EKS standard support; raise it by one minor at a time. With `existing`,
+    the version that it has."""
     support_type: Literal["standard", "extended"] = "standard"
     """`standard`: EKS upgrades the cluster when its version's standard support ends; `extended`: it keeps the
     version, and costs six times as much from then on."""
@@ -80,6 +94,17 @@ class Cluster(Document):
         """Version of the EKS add-on `name` that is installed."""
         return self.addon_versions.get(name) or addon_version(name, self.version)
 
+    def has(self, component: str) -> bool:
+        """Whether somebody else has installed `component`, or an EKS add-on, so that Modelyard does not."""
+        if self.existing is None:
+            return False
+        return component in self.existing.has or component in addons_everywhere()
+
+    @property
+    def runs_own_karpenter(self) -> bool:
+        """Whether Modelyard installs Karpenter, and makes its identities."""
+        return not (self.auto_mode or self.has("karpenter"))
+
     @property
     def system_release(self) -> str:
         """AMI release of the system nodes."""
@@ -92,6 +117,35 @@ class Cluster(Document):
             raise ValueError(
                 f"systemNodes.releaseVersion {release} is not of Kubernetes {self.version}; leave it out to get "
                 f"{node_release(self.version)}"
+            )
+        return self
+
+    @model_validator(mode="after")
+    def _existing_has_its_own(self) -> Self:
+        if self.existing is None:
+            return self
+        if self.name is None:
+            raise ValueError("existing needs name: the cluster's name in EKS")
+        fields = type(self).model_fields
+        if stated := [
+            fields[each].alias or each for each in _OF_OURS if getattr(self, each) != fields[each].default
+        ]:
+            raise ValueError(
+                f"{', '.join(stated)}: settings of a cluster that Modelyard creates; with existing, leave them out"
+            )
+        if kept := [name for name in self.addon_versions if self.has(name)]:
+            raise ValueError(
+                f"addonVersions of {', '.join(kept)}: the existing cluster has its own; leave them out"
+            )
+        launched_for_us = self.auto_mode or self.has("karpenter")
+        if launched_for_us and not self.existing.node_role:
+            raise ValueError(
+                "existing needs nodeRole: the name of the IAM role that the cluster's own "
+                f"{'NodeClasses name' if self.auto_mode else 'Karpenter passes to nodes'}"
+            )
+        if self.existing.node_role and not launched_for_us:
+            raise ValueError(
+                "existing.nodeRole is for a Karpenter that is there (has: {karpenter: VERSION}); ours has its own role"
             )
         return self
 

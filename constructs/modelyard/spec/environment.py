@@ -8,10 +8,12 @@ from typing import Annotated, Literal, Self
 from pydantic import AfterValidator, BeforeValidator, Field, field_validator, model_validator
 
 from modelyard.findings import CHECKS
+from modelyard.names import EXTERNAL_SECRETS
 from modelyard.reading import closest
 from modelyard.releases import ImageRoutes
 from modelyard.spec.cluster import Cluster, RoleArn, Team
 from modelyard.spec.document import DNS_LABEL, Document, ObjectName, SecretName
+from modelyard.spec.existing_cluster import ExistingCluster
 from modelyard.spec.governance import CostLimits, OfficeHours
 from modelyard.spec.labels import LabelKey, LabelValue, TagKey, TagValue
 from modelyard.spec.network import Cidr, Network
@@ -318,16 +320,34 @@ class Environment(Document):
         return self.name if self.registry and self.registry.pull_through else None
 
     @property
+    def partition(self) -> str:
+        """Partition of the region, as in ARNs."""
+        if self.region.startswith("us-gov-"):
+            return "aws-us-gov"
+        return _PARTITIONS.get(self.region.partition("-")[0], "aws")
+
+    @property
     def alert_topic(self) -> str:
         """ARN of the topic that is created for receivers with `emails`."""
-        partition = _PARTITIONS.get(self.region.partition("-")[0], "aws")
-        partition = "aws-us-gov" if self.region.startswith("us-gov-") else partition
-        return f"arn:{partition}:sns:{self.region}:{self.account}:modelyard-{self.name}-alerts"
+        return f"arn:{self.partition}:sns:{self.region}:{self.account}:modelyard-{self.name}-alerts"
+
+    @property
+    def secrets_reader(self) -> str | None:
+        """ARN of the role that an External Secrets of an existing cluster assumes; None if ours is installed,
+        which has its identity from the cluster."""
+        if not (self.secrets and self.cluster.has(EXTERNAL_SECRETS)):
+            return None
+        return f"arn:{self.partition}:iam::{self.account}:role/modelyard-{self.name}-secrets"
 
     @property
     def reports_checks(self) -> bool:
         """Whether the check jobs write reports to a bucket: only if Flux runs them."""
         return self.delivery == "flux" and self.checks.enabled
+
+    def scrapes(self, component: str) -> bool:
+        """Whether metrics of `component` are read by monitors of ours: not where a cluster has both it and
+        its own Prometheus, which reads it already."""
+        return self.monitoring.install or not self.cluster.has(component)
 
     def team_namespace(self, team: str) -> str:
         """Namespace of a team's own workloads."""
@@ -365,6 +385,8 @@ class Environment(Document):
             raise ValueError(
                 f"network.vpc.privateSubnets must name a subnet for {', '.join(sorted(missing))}"
             )
+        if existing := self.cluster.existing:
+            self._fits(existing)
         if (self.delivery == "argocd") != (self.git is not None):
             raise ValueError("delivery 'argocd' and git go together")
         if self.delivery != "flux" and not self.cache.file_system_id:
@@ -377,6 +399,21 @@ class Environment(Document):
                 f"delivery '{self.delivery}' with monitoring.managed: only Flux fills its address in"
             )
         return self
+
+    def _fits(self, existing: ExistingCluster) -> None:
+        if self.network.vpc is None:
+            raise ValueError("cluster.existing needs network.vpc: the VPC that the cluster is in")
+        if self.network.prefix_delegation:
+            raise ValueError(
+                "network.prefixDelegation is a setting of a VPC CNI that Modelyard installs, and cluster.existing has its own"
+            )
+        if (self.secrets_reader is None) == (existing.secrets_role is not None):
+            raise ValueError(
+                "cluster.existing.secretsRole is for secrets that an External Secrets reads which is not of Modelyard; leave "
+                "it out"
+                if existing.secrets_role
+                else "cluster.existing needs secretsRole: the IAM role of its External Secrets, which is to read `secrets`"
+            )
 
     @model_validator(mode="after")
     def _credentials_are_here(self) -> Self:

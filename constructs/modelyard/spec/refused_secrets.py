@@ -27,6 +27,7 @@ _NAMES: tuple[tuple[str, ...], ...] = (
     ("secrets", "*"),
     ("gateways", "*", "certificate"),
     ("litellm", "masterKey"),
+    ("cluster", "existing", "has", "external-secrets"),  # a version
 )
 _CONFIGS: tuple[FieldPath, ...] = (("model", "config"), ("speculativeDecoding", "model", "config"))
 _STORE = (

@@ -19,6 +19,7 @@ from modelyard.objects.monitoring.monitors import DCGM_NAMESPACE
 from modelyard.objects.monitoring.paging import alertmanager_values
 from modelyard.objects.platform.accelerator_pool import stated_prices
 from modelyard.planning import Plan
+from modelyard.planning.components import missing_components, pools_with_plugin
 from modelyard.releases import chart, definitions
 from modelyard.spec import Environment
 
@@ -27,13 +28,22 @@ _SECCOMP = {"type": "RuntimeDefault"}
 
 
 def addons(plan: Plan) -> Iterator[Manifest]:
-    """Karpenter, device plugins, External Secrets; Prometheus and KEDA if models use them."""
+    """Karpenter, device plugins, External Secrets; Prometheus and KEDA if models use them; nothing that an
+    existing cluster has."""
     environment = plan.environment
-    autoscaling = any(model.model.autoscaled for model in plan.models)
-    if not environment.cluster.auto_mode:
+    missing = missing_components(environment, plan.models)
+    if "karpenter" in missing:
         yield from _karpenter(environment, plan.prices)
-        yield from _device_plugins(environment)
-    if environment.secrets:
+    if "nvidia-device-plugin" in missing:
+        yield from _nvidia_plugin(environment)
+    if "neuron-device-plugin" in missing:
+        yield from _addon(
+            environment,
+            "neuron-helm-chart",
+            namespace="kube-system",
+            values={"npd": {"enabled": False}},
+        )
+    if EXTERNAL_SECRETS in missing:
         yield _namespace(EXTERNAL_SECRETS, "restricted")
         yield from _addon(
             environment,
@@ -43,9 +53,9 @@ def addons(plan: Plan) -> Iterator[Manifest]:
         )
     if environment.monitoring.enabled and environment.monitoring.install:
         yield from _prometheus(environment)
-    if environment.monitoring.enabled:
+    if "dcgm-exporter" in missing:
         yield from _gpu_metrics(environment)
-    if autoscaling:
+    if "keda" in missing:
         yield _namespace("keda", "restricted")
         yield from _addon(
             environment,
@@ -53,24 +63,24 @@ def addons(plan: Plan) -> Iterator[Manifest]:
             namespace="keda",
             values={"prometheus": {"operator": {"enabled": True}}},
         )
+    if "lws" in missing:
+        yield _namespace("lws-system", "restricted")
+        yield from _addon(
+            environment,
+            "lws",
+            namespace="lws-system",
+            values={"podSecurityContext": {"runAsNonRoot": True, "seccompProfile": _SECCOMP}},
+        )
+    if "aws-efa-k8s-device-plugin" in missing:
+        yield from _efa_plugin(environment)
+    for project in ("gateway-api-inference-extension", "gateway-api"):
+        if project in missing:
+            yield from _definitions(environment, project)
+    if "istio" in missing:
+        yield from _istio(environment)
 
-    if any(model.serving.nodes > 1 for model in plan.models):
-        yield from _groups(environment)
-    if any(model.role != "both" for model in plan.models):
-        yield from _definitions(environment, "gateway-api-inference-extension")
-    if environment.gateways.internal or environment.gateways.public:
-        yield from _gateways(environment)
 
-
-def _groups(environment: Environment) -> Iterator[Manifest]:
-    """For replicas that span nodes: LeaderWorkerSet's controller, and EFA."""
-    yield _namespace("lws-system", "restricted")
-    yield from _addon(
-        environment,
-        "lws",
-        namespace="lws-system",
-        values={"podSecurityContext": {"runAsNonRoot": True, "seccompProfile": _SECCOMP}},
-    )
+def _efa_plugin(environment: Environment) -> Iterator[Manifest]:
     fabric = [name for name, pool in environment.pools.items() if pool.fabric == "efa"]
     taints = sorted({accelerator_of(environment.pools[n].accelerator).taint for n in fabric})
     yield from _addon(
@@ -85,9 +95,8 @@ def _groups(environment: Environment) -> Iterator[Manifest]:
     )
 
 
-def _gateways(environment: Environment) -> Iterator[Manifest]:
-    """Gateway API, and Istio as its controller; no mesh: pods get no sidecars."""
-    yield from _definitions(environment, "gateway-api")
+def _istio(environment: Environment) -> Iterator[Manifest]:
+    """Istio as the controller of Gateway API; no mesh: pods get no sidecars."""
     yield _namespace("istio-system", "restricted")
     yield from _addon(environment, "base", namespace="istio-system")
     yield from _addon(
@@ -140,36 +149,22 @@ def _karpenter(environment: Environment, prices: Prices) -> Iterator[Manifest]:
     )
 
 
-def _device_plugins(environment: Environment) -> Iterator[Manifest]:
-    pools = environment.pools
-    vendors = {name: accelerator_of(pool.accelerator).vendor for name, pool in pools.items()}
-    # Bottlerocket's NVIDIA image brings its own device plugin; two plugins would both register the GPUs.
-    nvidia = [n for n, pool in pools.items() if vendors[n] == "nvidia" and pool.ami.startswith("al2023")]
-    if nvidia:
-        yield from _addon(
-            environment,
-            "nvidia-device-plugin",
-            namespace="kube-system",
-            values={
-                "affinity": _on_pools(nvidia),
-                "tolerations": [{"key": "nvidia.com/gpu", "operator": "Exists", "effect": "NoSchedule"}],
-            },
-        )
-    if "aws" in vendors.values():
-        yield from _addon(
-            environment,
-            "neuron-helm-chart",
-            namespace="kube-system",
-            values={"npd": {"enabled": False}},
-        )
+def _nvidia_plugin(environment: Environment) -> Iterator[Manifest]:
+    yield from _addon(
+        environment,
+        "nvidia-device-plugin",
+        namespace="kube-system",
+        values={
+            "affinity": _on_pools(pools_with_plugin(environment)),
+            "tolerations": [{"key": "nvidia.com/gpu", "operator": "Exists", "effect": "NoSchedule"}],
+        },
+    )
 
 
 def _gpu_metrics(environment: Environment) -> Iterator[Manifest]:
     pools = environment.pools
     nvidia = {n: accelerator_of(p.accelerator) for n, p in pools.items()}
     nvidia = {name: found for name, found in nvidia.items() if found.vendor == "nvidia"}
-    if not nvidia:
-        return
     yield _namespace(DCGM_NAMESPACE, "privileged")  # the exporter reads devices as root
     taints = sorted({found.taint for found in nvidia.values()})
     yield from _addon(

@@ -17,10 +17,7 @@ def argo_server(environment: Environment) -> str:
     """Address of the cluster in the environment's Argo CD."""
     if environment.git is None or environment.git.managed is None:
         return IN_CLUSTER
-    partition = "aws-cn" if environment.region.startswith("cn-") else "aws"
-    return (
-        f"arn:{partition}:eks:{environment.region}:{environment.account}:cluster/{environment.cluster_name}"
-    )
+    return f"arn:{environment.partition}:eks:{environment.region}:{environment.account}:cluster/{environment.cluster_name}"
 
 
 def argo_application(

@@ -60,34 +60,40 @@ def platform_monitoring(plan: Plan) -> Iterator[Manifest]:
             data={f"modelyard-{environment.name}-{name}.json": text},
         )
     vendors = {accelerator_of(pool.accelerator).vendor for pool in environment.pools.values()}
-    yield _pod_monitor(environment, "karpenter", "kube-system", {"app.kubernetes.io/name": "karpenter"}, 8080)
+    yield from _component_monitor(environment, "karpenter", "kube-system", 8080)
     if environment.delivery == "flux":
         # The chart's NetworkPolicy allow-scraping admits every namespace to this port (flux2 2.18.3).
         for controller in FLUX_CONTROLLERS:
             yield _pod_monitor(environment, controller, FLUX_NAMESPACE, {"app": controller}, 8080)
     if environment.secrets and environment.delivery != "none":
-        selector = {"app.kubernetes.io/name": EXTERNAL_SECRETS}
-        yield _pod_monitor(environment, EXTERNAL_SECRETS, EXTERNAL_SECRETS, selector, 8080, _THEIR_LABELS)
+        yield from _component_monitor(environment, EXTERNAL_SECRETS, EXTERNAL_SECRETS, 8080, _THEIR_LABELS)
     if any(model.model.autoscaled for model in plan.models):
-        yield _pod_monitor(
-            environment,
-            "keda-operator",
-            "keda",
-            {"app.kubernetes.io/name": "keda-operator"},
-            8080,
-            _THEIR_LABELS,
-        )
+        yield from _component_monitor(environment, "keda", "keda", 8080, _THEIR_LABELS, name="keda-operator")
     if "nvidia" in vendors:
-        selector = {"app.kubernetes.io/name": "dcgm-exporter"}
-        yield _pod_monitor(environment, "dcgm-exporter", DCGM_NAMESPACE, selector, 9400, _THEIR_LABELS)
+        yield from _component_monitor(environment, "dcgm-exporter", DCGM_NAMESPACE, 9400, _THEIR_LABELS)
     if "aws" in vendors:
         yield from _neuron_monitor(environment)
+
+
+def _component_monitor(
+    environment: Environment,
+    component: str,
+    namespace: str,
+    port: int,
+    endpoint: Mapping[str, Any] | None = None,
+    name: str | None = None,  # of its pods, if not the component's
+) -> Iterator[Manifest]:
+    """A monitor of a component in `namespace`, or wherever an existing cluster has it."""
+    name = name or component
+    if environment.scrapes(component):
+        place = None if environment.cluster.has(component) else namespace
+        yield _pod_monitor(environment, name, place, {"app.kubernetes.io/name": name}, port, endpoint)
 
 
 def _pod_monitor(
     environment: Environment,
     name: str,
-    namespace: str,
+    namespace: str | None,  # None: any
     selector: Mapping[str, str],
     port: int,
     endpoint: Mapping[str, Any] | None = None,
@@ -101,7 +107,7 @@ def _pod_monitor(
         labels={**platform_labels("monitor"), **monitoring.labels},
         spec={
             "selector": {"matchLabels": dict(selector)},
-            "namespaceSelector": {"matchNames": [namespace]},
+            "namespaceSelector": {"matchNames": [namespace]} if namespace else {"any": True},
             "podMetricsEndpoints": [{"portNumber": port, "path": "/metrics", **(endpoint or {})}],
         },
     )

@@ -110,7 +110,7 @@ def _karpenter(environment: Environment, settings: NodeClass) -> dict[str, Any]:
     }
     spec: dict[str, Any] = {
         "amiSelectorTerms": [{"alias": settings.ami}],
-        "instanceProfile": f"{environment.cluster_name}-node",
+        **_identity(environment),
         **_network(environment, settings),
         "blockDeviceMappings": [{"deviceName": "/dev/xvda" if al2023 else "/dev/xvdb", "ebs": ebs}],
         # One hop ends at the node: pods cannot reach IMDS for the node's credentials.
@@ -130,7 +130,7 @@ def _karpenter(environment: Environment, settings: NodeClass) -> dict[str, Any]:
 def _auto_mode(environment: Environment, settings: NodeClass) -> dict[str, Any]:
     volume = {"size": f"{settings.volume_gib}Gi"}
     spec: dict[str, Any] = {
-        "role": f"{environment.cluster_name}-node",
+        "role": _node_role(environment) or f"{environment.cluster_name}-node",
         **_network(environment, settings),
         "ephemeralStorage": {**volume, **(_FASTEST if settings.fastest_volume else {})},
         # Otherwise NetworkPolicies are accepted and ignored.
@@ -143,6 +143,19 @@ def _auto_mode(environment: Environment, settings: NodeClass) -> dict[str, Any]:
     if settings.interfaces:
         spec["advancedNetworking"] = {"networkInterfaces": list(settings.interfaces)}
     return spec
+
+
+def _node_role(environment: Environment) -> str | None:
+    """The role of nodes that an existing cluster's own Karpenter, or Auto Mode, launches."""
+    existing = environment.cluster.existing
+    return existing.node_role if existing else None
+
+
+def _identity(environment: Environment) -> dict[str, str]:
+    """What Karpenter gives to nodes: our instance profile, or one that it makes of somebody else's role."""
+    if role := _node_role(environment):
+        return {"role": role}
+    return {"instanceProfile": f"{environment.cluster_name}-node"}
 
 
 def _network(environment: Environment, settings: NodeClass) -> dict[str, Any]:

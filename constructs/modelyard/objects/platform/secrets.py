@@ -17,6 +17,7 @@ def synchronized_secrets(
     region: str,
     secrets: Mapping[str, str],  # logical name to name in Secrets Manager
     readers: Sequence[str] = (),  # other namespaces that may use the store
+    role: str | None = None,  # ARN of the role that it assumes; default: its own identity
 ) -> Iterator[Manifest]:
     """A SecretStore and one ExternalSecret per logical name; the Secret has the value under key `value`."""
     labels = platform_labels("secrets")
@@ -26,7 +27,9 @@ def synchronized_secrets(
         name=STORE,
         labels=labels,
         spec={
-            "provider": {"aws": {"service": "SecretsManager", "region": region}},
+            "provider": {
+                "aws": {"service": "SecretsManager", "region": region, **({"role": role} if role else {})}
+            },
             # Only the models' namespace and `readers` may use it.
             "conditions": [{"namespaces": [namespace, *readers]}],
         },

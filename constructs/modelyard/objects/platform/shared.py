@@ -84,6 +84,7 @@ def platform(plan: Plan) -> Iterator[Manifest]:
                 *([GATEWAYS] if exposed else []),
                 *([environment.monitoring.namespace] if paging else []),
             ],
+            role=environment.secrets_reader,
         )
     for name in paging:  # Alertmanager mounts them, and waits until they are there
         yield external_secret(

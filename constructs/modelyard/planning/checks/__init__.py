@@ -11,6 +11,7 @@ from collections.abc import Iterator
 from modelyard.findings import Finding
 from modelyard.planning.checks import (
     capacity_checks,
+    cluster_checks,
     engine_checks,
     environment_checks,
     model_checks,
@@ -34,6 +35,8 @@ PLAN_CHECKS: tuple[Check, ...] = (
     paging_checks.somebody_is_paged,
     paging_checks.receivers,
     registry_checks.limited_registries,
+    cluster_checks.old_components,
+    cluster_checks.gates_of_others,
     pool_checks.unknown_accelerators,
     pool_checks.wrong_types,
     pool_checks.offered,
