@@ -104,9 +104,8 @@ class DeliveryStack(EnvironmentStack):
 
     @staticmethod
     def needed(settings: Environment) -> bool:
-        """Whether AWS is part of the delivery: your own Git repository with your own Argo CD needs nothing
-        here."""
-        return settings.delivery == "flux" or bool(settings.git and settings.git.managed)
+        """Whether there is anything to create."""
+        return settings.delivers_from_aws
 
     def _substitutions(self) -> dict[str, str]:
         cache = self.settings.cache

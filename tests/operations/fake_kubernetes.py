@@ -15,7 +15,7 @@ from typing import Any
 from urllib.parse import parse_qs, urlsplit
 
 from modelyard.live.api.kubernetes import Kind
-from modelyard.live.clusters.drain import (
+from modelyard.live.clusters.kinds import (
     APPLICATION,
     AUTO_NODE_CLASS,
     CRON_JOB,
@@ -26,6 +26,7 @@ from modelyard.live.clusters.drain import (
     JOB,
     KUSTOMIZATION,
     LEADER_WORKER_SET,
+    NAMESPACE,
     NODE_CLAIM,
     NODE_CLASS,
     NODE_OVERLAY,
@@ -49,6 +50,7 @@ _PATH = re.compile(
 )
 
 Object = dict[str, Any]
+MANAGED_BY = "app.kubernetes.io/managed-by"
 
 
 @dataclass
@@ -169,6 +171,9 @@ class FakeKubernetes:
 
     def _remove(self, key: tuple[str, str, str], *, orphan: bool = False) -> None:
         gone = self.objects.pop(key)
+        if key[0] == NAMESPACE.resource:
+            for other in [each for each in self.objects if each[1] == key[2]]:
+                self.objects.pop(other, None)
         if key[0] == DEPLOYMENT.resource and self._applied():
             self.objects[key] = {**gone, "metadata": {**gone["metadata"], "deletionTimestamp": None}}
             return
@@ -181,6 +186,8 @@ class FakeKubernetes:
         """Whether Flux or Argo CD brings back what is deleted."""
         for (resource, _, _), item in self.objects.items():
             spec = item.get("spec", {})
+            if item["metadata"].get("labels", {}).get(MANAGED_BY, "modelyard") != "modelyard":
+                continue  # it brings back what is somebody else's
             if resource == KUSTOMIZATION.resource and not spec.get("suspend"):
                 return True
             if resource == APPLICATION.resource and spec.get("syncPolicy", {}).get("automated"):

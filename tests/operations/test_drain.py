@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from modelyard.live.clusters import drain
-from modelyard.live.clusters.drain import (
+from modelyard.live.clusters.kinds import (
     APPLICATION,
     AUTO_NODE_CLASS,
     CRON_JOB,

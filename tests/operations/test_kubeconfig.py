@@ -14,7 +14,7 @@ import pytest
 from modelyard.live.api.answers import Unreachable
 from modelyard.live.api.kubeconfig import context_of
 from modelyard.live.api.kubernetes import open_cluster
-from modelyard.live.clusters.drain import POD
+from modelyard.live.clusters.kinds import POD
 from tests.unit.given import an_environment
 
 

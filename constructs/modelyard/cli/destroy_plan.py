@@ -20,7 +20,8 @@ from modelyard.cli.workspace import (
 from modelyard.live.api.answers import Unanswered, Unreachable, WrongContext
 from modelyard.live.api.aws import Account
 from modelyard.live.api.kubernetes import Item, named
-from modelyard.live.clusters.drain import DrainStep, steps
+from modelyard.live.clusters.drain import steps
+from modelyard.live.clusters.drain_steps import DrainStep
 from modelyard.live.clusters.leftovers import Leftover, find_leftovers
 from modelyard.live.eks import described_cluster
 from modelyard.live.stacks import DestroyableStack, destroyable_stacks
@@ -58,7 +59,8 @@ class _Plan:
     @property
     def protected(self) -> bool:
         """Whether EKS refuses to delete the cluster."""
-        return bool(self.cluster and self.cluster.get("deletionProtection"))
+        stays = self.environment.cluster.existing is not None
+        return bool(self.cluster and self.cluster.get("deletionProtection")) and not stays
 
     @property
     def exit_code(self) -> int:

@@ -15,11 +15,14 @@ from modelyard.live.api.kubernetes import LiveCluster
 from modelyard.live.clusters.drain import ClusterDrain, StillThere
 from modelyard.live.clusters.obstruction import reasons
 from modelyard.live.clusters.private_api import tunnel_commands
+from modelyard.live.clusters.withdrawal import left_definitions
+from modelyard.names import FLUX_NAMESPACE
 from modelyard.project import ENVIRONMENTS
 from modelyard.spec import Environment
 
 _HELP = """Empty an environment's cluster in the order that leaves nothing behind: delivery is suspended, models end their
-requests, load balancers go, Karpenter gives every node back, and the controllers are uninstalled, Karpenter last.
+requests, load balancers go, Karpenter gives every node back, and the controllers are uninstalled, Karpenter last. Of a
+cluster that somebody else manages (`cluster.existing`), only what Modelyard has made goes.
 
 \b
   modelyard drain --env dev --yes
@@ -52,9 +55,11 @@ def drain(
 ) -> int:
     environment = readable_environment(environments, env)
     cluster = cluster_of(environment, context, "drain")
+    stays = environment.cluster.existing is not None
+    whose = f"of {environment.name} in" if stays else "of"
     confirm(
         environment,
-        f"Every model, node and load balancer of {environment.cluster_name} goes",
+        f"Every model, node and load balancer {whose} {environment.cluster_name} goes",
         yes=yes,
         name=confirmed,
     )
@@ -74,14 +79,34 @@ def drain(
         raise CommandError(f"{why}{_way_in(environment)}") from None
     except Unreachable as why:
         raise CommandError(f"{why}; run it again when that is mended, it goes on where it stopped") from None
-    out.print(f"{environment.cluster_name} is empty. Next:", soft_wrap=True)
+    after = f"modelyard sweep --env {env}           when they are gone: is anything left over?"
+    if stays:
+        out.print(f"nothing of {environment.name} is left in {environment.cluster_name}. Next:", soft_wrap=True)
+        after = _last_words(cluster, environment)
+    else:
+        out.print(f"{environment.cluster_name} is empty. Next:", soft_wrap=True)
     for line in (
         f"modelyard destroy-plan --env {env}    what is protected, and what stays",
         f"cdk destroy --all -c env={env}        Delivery first, Network last",
-        f"modelyard sweep --env {env}           when they are gone: is anything left over?",
+        *after.splitlines(),
     ):
         out.print(f"    {line}", soft_wrap=True, markup=False)
     return 0
+
+
+def _last_words(cluster: LiveCluster, environment: Environment) -> str:
+    """What is deleted by hand in a cluster that stays: who uses the CRDs by now is known to nobody here."""
+    lines = [f"kubectl delete namespace {FLUX_NAMESPACE}"] if environment.delivery == "flux" else []
+    try:
+        definitions = left_definitions(cluster, environment)
+    except Unreachable as why:
+        return "\n".join([*lines, f"# the CRDs that add-ons have brought: {why}"])
+    if definitions:
+        lines += [
+            "# CRDs that the add-ons have brought; each takes all objects of its kind along, whoever made them:",
+            f"kubectl delete crd {' '.join(definitions)}",
+        ]
+    return "\n".join(lines)
 
 
 def _way_in(environment: Environment) -> str:

@@ -52,6 +52,11 @@ def sweep(
     output: OutputOption = Output.table,
 ) -> int:
     environment = readable_environment(environments, env)
+    if environment.cluster.existing:
+        raise CommandError(
+            f"cluster {environment.cluster_name} is managed by somebody else, and its tags are on what others use: "
+            f"`modelyard drain --env {env}` leaves nothing of {environment.name} there"
+        )
     account = account_of(environment, profile, "sweep")
     found = _leftovers(account, environment)
     if output is Output.table:

@@ -67,6 +67,12 @@ def upgrade_plan(
     output: OutputOption = Output.table,
 ) -> int:
     environment = readable_environment(environments, env)
+    if environment.cluster.existing:
+        raise CommandError(
+            f"cluster {environment.cluster_name} is upgraded by those who manage it; afterwards, in "
+            f'{environment_path(environments, env)}: cluster: {{version: "{to}"}}, and `modelyard validate --env {env}` names '
+            "components that are too old for it"
+        )
     found = Readiness()
     if current is None:
         current, found = _asked(environment, profile, to)

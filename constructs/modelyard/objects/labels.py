@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+
 from modelyard.names import MODEL_LABEL, TEAM_LABEL
 from modelyard.object_rules.pods import FIRST_OF_A_GROUP
 from modelyard.planning import ModelPlan
@@ -75,6 +77,11 @@ def platform_labels(component: str) -> dict[str, str]:
         "app.kubernetes.io/part-of": PART_OF,
         "app.kubernetes.io/managed-by": PART_OF,
     }
+
+
+def made_by_us(labels: Mapping[str, str]) -> bool:
+    """Whether an object with these labels is one that Modelyard has rendered."""
+    return labels.get("app.kubernetes.io/managed-by") == PART_OF
 
 
 def weights_annotations(plan: ModelPlan) -> dict[str, str]:

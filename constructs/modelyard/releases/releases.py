@@ -57,15 +57,19 @@ class Definitions:
 class Component:
     """What an existing cluster may have already, besides EKS add-ons.
 
-    `releases`: charts and definitions of ours that are then left out. `group`: an API group by which a
-    cluster shows that it has it; None if there is none. `least`: the oldest version that takes what is
-    rendered for it; None if nothing is.
+    `releases`: charts and definitions of ours that are then left out. `groups`: API groups that it defines,
+    by which a cluster shows that it has it. `least`: the oldest version that takes what is rendered for it;
+    None if nothing is.
     """
 
     name: str
     releases: tuple[str, ...]
-    group: str | None
+    groups: tuple[str, ...]
     least: str | None
+
+    def defines(self, group: str) -> bool:
+        """Whether the API group is one of its own, or below one."""
+        return any(group == each or group.endswith(f".{each}") for each in self.groups)
 
 
 @cache
@@ -73,7 +77,7 @@ def components() -> Mapping[str, Component]:
     """Every component by name."""
     return MappingProxyType(
         {
-            name: Component(name, tuple(row["releases"]), row["group"], row["least"])
+            name: Component(name, tuple(row["releases"]), tuple(row["groups"]), row["least"])
             for name, row in _table()["components"].items()
         }
     )

@@ -340,6 +340,12 @@ class Environment(Document):
         return f"arn:{self.partition}:iam::{self.account}:role/modelyard-{self.name}-secrets"
 
     @property
+    def delivers_from_aws(self) -> bool:
+        """Whether AWS is part of the delivery: your own Git repository with your own Argo CD needs nothing
+        there."""
+        return self.delivery == "flux" or bool(self.git and self.git.managed)
+
+    @property
     def reports_checks(self) -> bool:
         """Whether the check jobs write reports to a bucket: only if Flux runs them."""
         return self.delivery == "flux" and self.checks.enabled

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 from modelyard.live.api.answers import Unreachable
 from modelyard.live.api.kubernetes import Item, LiveCluster
-from modelyard.live.clusters.drain import (
+from modelyard.live.clusters.kinds import (
     APPLICATION,
     AUTO_NODE_CLASS,
     GATEWAY,

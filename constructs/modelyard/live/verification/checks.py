@@ -14,6 +14,7 @@ from modelyard.live.parameters import handed_over
 from modelyard.live.stacks import DeployedStack, environment_stacks
 from modelyard.live.verification.reports import JobOutcome, answering, check_jobs, job_outcome, job_reports
 from modelyard.names import stack_name
+from modelyard.planning.identity import cluster_addons
 from modelyard.spec import Environment
 from modelyard.writing import tree_files
 
@@ -65,9 +66,11 @@ def verify(account: Account, settings: Environment, tree: Path) -> list[Observat
     standing = described_cluster(account.ask, settings.cluster_name)
     seen = [_stacks(deployed, settings), _cluster(standing, settings)]
     if standing is not None:
-        if not settings.cluster.auto_mode:  # Auto Mode has no node group
+        # Auto Mode has no node group, and those of an existing cluster are not ours.
+        if not (settings.cluster.auto_mode or settings.cluster.existing):
             seen.append(_node_groups(account, settings))
-        seen.append(_addons(account, settings))
+        if cluster_addons(settings):
+            seen.append(_addons(account, settings))
     delivery = deployed.get(stack_name(settings.name, "delivery"))
     if settings.delivery == "flux" and delivery is not None and delivery.status in _SETTLED:
         seen.append(_delivered(account, settings, tree))
@@ -77,7 +80,7 @@ def verify(account: Account, settings: Environment, tree: Path) -> list[Observat
 
 
 def _stacks(found: Mapping[str, DeployedStack], settings: Environment) -> Observation:
-    needed = ["network", "cluster", *(["delivery"] if settings.delivery != "none" else [])]
+    needed = ["network", "cluster", *(["delivery"] if settings.delivers_from_aws else [])]
     missing = [name for concern in needed if (name := stack_name(settings.name, concern)) not in found]
     unsettled = {name: found[name].status for name in sorted(found) if found[name].status not in _SETTLED}
     problems = [f"no stack {name}" for name in missing]
@@ -102,7 +105,7 @@ def _cluster(found: dict[str, Any] | None, settings: Environment) -> Observation
     if found["version"] != settings.cluster.version:
         problems.append(f"it runs Kubernetes {found['version']}, the file says {settings.cluster.version}")
     public = found.get("resourcesVpcConfig", {}).get("endpointPublicAccess", False)
-    if public and not settings.cluster.public_access_cidrs:
+    if public and not (settings.cluster.public_access_cidrs or settings.cluster.existing):
         problems.append("its API server is public; the file says it is private")
     problems += issues(found)
     seen = f"{settings.cluster_name}, Kubernetes {found['version']}"
@@ -115,7 +118,9 @@ def _node_groups(account: Account, settings: Environment) -> Observation:
 
 
 def _addons(account: Account, settings: Environment) -> Observation:
+    """Those of the cluster; of an existing one, those that Modelyard has installed."""
     names = sorted(addon_names(account.ask, settings.cluster_name))
+    names = [name for name in names if not settings.cluster.has(name)]
     found = {name: described_addon(account.ask, settings.cluster_name, name) for name in names}
     return _parts("add-ons", f"{len(names)} add-ons", found, "there is none: nodes could not become ready")
 

@@ -25,7 +25,7 @@ def platform(plan: Plan) -> Iterator[Manifest]:
     """All objects that the models of `plan` share, except gateways and monitoring."""
     environment = plan.environment
     yield from model_namespace(environment, plan.runner)
-    if environment.cluster.auto_mode:
+    if environment.cluster.auto_mode and environment.cluster.existing is None:
         yield from enforced_network_policies()
     # Always: it has to be there before a number becomes a range.
     yield from kept_replicas(environment.cluster.version)
