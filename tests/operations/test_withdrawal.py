@@ -51,9 +51,10 @@ NAMESPACED = (
 )
 
 
-def a_shared_plan(**changes: Any) -> Plan:
-    """Models of several kinds, with secrets, a gateway and a team, in a cluster that has nothing."""
+def a_shared_plan(existing: dict[str, Any] | None = None, **changes: Any) -> Plan:
+    """Models of several kinds, with secrets, a gateway and a team, in a cluster that has nothing else."""
     environment = in_shared(
+        existing,
         secrets={"hf-token": "lab/hf-token", "certificate": "lab/certificate"},
         gateways={"internal": {"domain": "models.example.org", "certificate": "certificate"}},
         teams={

@@ -4,14 +4,16 @@ from __future__ import annotations
 
 import json
 import sys
+from dataclasses import replace
 from datetime import UTC, datetime
 from typing import Annotated
 
 import typer
 
-from modelyard.cli.connections import ProfileOption, opened
+from modelyard.cli.connections import ContextOption, ProfileOption, connected, opened
 from modelyard.cli.printing import console, count, finding_json, print_findings, print_json, table
 from modelyard.cli.workspace import (
+    CommandError,
     EnvironmentsOption,
     EnvOption,
     ModelsOption,
@@ -20,13 +22,16 @@ from modelyard.cli.workspace import (
     readable_environment,
 )
 from modelyard.live.account.deploy_policy import deploy_policy
-from modelyard.live.account.diagnosis import Case, Diagnosis, Health
 from modelyard.live.account.preflight import examine, policy
+from modelyard.live.api.answers import Unreachable, WrongContext
+from modelyard.live.clusters.inventory import CHECK, examine_cluster
+from modelyard.live.diagnosis import Case, Diagnosis, Health, unknown
 from modelyard.planning import Plan
 from modelyard.project import ENVIRONMENTS, MODELS, environment_path, load_project
 
 _HELP = """Ask the environment's account for what a deploy relies on, and change nothing: credentials, quotas, zones
-of instance types, spot, reservations, secrets, Kubernetes and add-ons, subnets, CDK's bootstrap, the cache.
+of instance types, spot, reservations, secrets, Kubernetes and add-ons, subnets, CDK's bootstrap, the cache. A cluster that
+somebody else manages (`cluster.existing`) is asked what it has, through its context in the kubeconfig.
 
 \b
   modelyard doctor --env prod
@@ -47,6 +52,7 @@ def register(app: typer.Typer) -> None:
 def doctor(
     env: EnvOption = "local",
     profile: ProfileOption = None,
+    context: ContextOption = None,
     show_policy: Annotated[
         bool, typer.Option("--policy", help="Print the IAM policy that the checks need, and ask nothing.")
     ] = False,
@@ -78,7 +84,10 @@ def doctor(
         return 1
     account = opened(planned.environment.region, profile, "doctor")
     file = str(environment_path(environments, env))
-    results = examine(account, Case(planned.environment, planned, datetime.now(UTC), env, file))
+    case = Case(planned.environment, planned, datetime.now(UTC), env, file)
+    results = examine(account, case)
+    if planned.environment.cluster.existing:
+        results += _contents(case, context)
     if output is Output.json:
         _print_json(planned, results)
     else:
@@ -89,6 +98,16 @@ def doctor(
         )
     healths = {result.health for result in results}
     return 1 if Health.PROBLEM in healths else _NOT_CHECKED if Health.UNKNOWN in healths else 0
+
+
+def _contents(case: Case, context: str | None) -> tuple[Diagnosis, ...]:
+    try:
+        cluster = connected(case.environment, context, "doctor")
+    except WrongContext as why:
+        raise CommandError(str(why)) from None
+    except Unreachable as why:
+        return (replace(unknown("", str(why)), check=CHECK),)
+    return examine_cluster(cluster, case)
 
 
 def _print_json(planned: Plan, results: tuple[Diagnosis, ...]) -> None:

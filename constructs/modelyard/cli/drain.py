@@ -81,7 +81,9 @@ def drain(
         raise CommandError(f"{why}; run it again when that is mended, it goes on where it stopped") from None
     after = f"modelyard sweep --env {env}           when they are gone: is anything left over?"
     if stays:
-        out.print(f"nothing of {environment.name} is left in {environment.cluster_name}. Next:", soft_wrap=True)
+        out.print(
+            f"nothing of {environment.name} is left in {environment.cluster_name}. Next:", soft_wrap=True
+        )
         after = _last_words(cluster, environment)
     else:
         out.print(f"{environment.cluster_name} is empty. Next:", soft_wrap=True)

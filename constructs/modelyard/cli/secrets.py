@@ -22,7 +22,6 @@ from modelyard.cli.workspace import (
     OutputOption,
     readable_environment,
 )
-from modelyard.live.account.diagnosis import Diagnosis, Health, unknown
 from modelyard.live.account.secrets import (
     StoredSecret,
     WrongValue,
@@ -36,6 +35,7 @@ from modelyard.live.account.secrets import (
 )
 from modelyard.live.api.answers import Unanswered
 from modelyard.live.api.aws import Account
+from modelyard.live.diagnosis import Diagnosis, Health, unknown
 from modelyard.project import ENVIRONMENTS, MODELS, Project, load_project
 from modelyard.spec import Environment
 

@@ -57,14 +57,15 @@ class Definitions:
 class Component:
     """What an existing cluster may have already, besides EKS add-ons.
 
-    `releases`: charts and definitions of ours that are then left out. `groups`: API groups that it defines,
-    by which a cluster shows that it has it. `least`: the oldest version that takes what is rendered for it;
-    None if nothing is.
+    `releases`: charts and definitions of ours that are then left out. `groups`: API groups that it defines.
+    `workloads`: names of its Deployments and DaemonSets, or values of their label `app.kubernetes.io/name`.
+    `least`: the oldest version that takes what is rendered for it; None if nothing is.
     """
 
     name: str
     releases: tuple[str, ...]
     groups: tuple[str, ...]
+    workloads: tuple[str, ...]
     least: str | None
 
     def defines(self, group: str) -> bool:
@@ -77,7 +78,9 @@ def components() -> Mapping[str, Component]:
     """Every component by name."""
     return MappingProxyType(
         {
-            name: Component(name, tuple(row["releases"]), tuple(row["groups"]), row["least"])
+            name: Component(
+                name, tuple(row["releases"]), tuple(row["groups"]), tuple(row["workloads"]), row["least"]
+            )
             for name, row in _table()["components"].items()
         }
     )

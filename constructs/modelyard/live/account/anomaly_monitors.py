@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from modelyard.live.account.diagnosis import AccountCheck, Case, Diagnosis, ok, problem
 from modelyard.live.api.answers import Refusal
 from modelyard.live.api.aws import Ask, Operation
+from modelyard.live.diagnosis import AccountCheck, Case, Diagnosis, ok, problem
 
 _MONITORS = Operation("ce", "GetAnomalyMonitors")
 _ORGANIZATION = Operation("organizations", "DescribeOrganization")

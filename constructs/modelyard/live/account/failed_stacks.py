@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from modelyard.live.account.diagnosis import AccountCheck, Case, Diagnosis, ok, problem
 from modelyard.live.api.aws import Ask
+from modelyard.live.diagnosis import AccountCheck, Case, Diagnosis, ok, problem
 from modelyard.live.stacks import DESCRIBE_STACKS, DeployedStack, environment_stacks
 
 _NEVER_DEPLOYED = ("ROLLBACK_COMPLETE", "ROLLBACK_FAILED", "CREATE_FAILED")

@@ -1,4 +1,4 @@
-"""The Kubernetes version, the cluster if it exists, its add-ons, and free IP addresses for pods."""
+"""The Kubernetes version, and the cluster with its add-ons and nodes, if Modelyard has made it already."""
 
 from __future__ import annotations
 
@@ -8,7 +8,9 @@ from typing import Any, get_args
 from packaging.version import Version
 
 from modelyard.hardware.tables import yaml_table
-from modelyard.live.account.diagnosis import (
+from modelyard.live.api.answers import Refusal
+from modelyard.live.api.aws import Ask, Operation
+from modelyard.live.diagnosis import (
     AccountCheck,
     Case,
     Diagnosis,
@@ -17,8 +19,6 @@ from modelyard.live.account.diagnosis import (
     one_by_one,
     problem,
 )
-from modelyard.live.api.answers import Refusal
-from modelyard.live.api.aws import Ask, Operation
 from modelyard.live.eks import (
     ABSENT,
     DESCRIBE_ADDON,
@@ -82,6 +82,8 @@ def _version_line(case: Case, version: str) -> str:
 def _judge_cluster(ask: Ask, case: Case) -> Iterator[Diagnosis]:
     environment = case.environment
     name, wanted = environment.cluster_name, environment.cluster.version
+    if environment.cluster.existing:
+        return
     cluster = described_cluster(ask, name)
     if cluster is None:
         yield ok(name, "not there yet; `cdk deploy` makes it")
@@ -150,6 +152,8 @@ def _another_network(ask: Ask, case: Case, cluster: dict[str, Any]) -> Diagnosis
 
 def _judge_addons(ask: Ask, case: Case) -> Iterator[Diagnosis]:
     name = case.environment.cluster_name
+    if case.environment.cluster.existing:
+        return
     try:
         installed = addon_names(ask, name)
     except Refusal as refused:
@@ -195,7 +199,7 @@ def _addon(ask: Ask, case: Case, name: str) -> Diagnosis:
 def _judge_nodes(ask: Ask, case: Case) -> Iterator[Diagnosis]:
     """Whether a deploy would take the system nodes' AMI back, which EKS refuses."""
     environment = case.environment
-    if environment.cluster.auto_mode:
+    if environment.cluster.auto_mode or environment.cluster.existing:
         return
     try:
         groups = described_node_groups(ask, environment.cluster_name)

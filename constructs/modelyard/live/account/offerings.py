@@ -6,8 +6,8 @@ import re
 from collections.abc import Iterator
 
 from modelyard.hardware.tables import yaml_table
-from modelyard.live.account.diagnosis import AccountCheck, Case, Diagnosis, ok, one_by_one, problem
 from modelyard.live.api.aws import Ask, Operation
+from modelyard.live.diagnosis import AccountCheck, Case, Diagnosis, ok, one_by_one, problem
 from modelyard.planning.placement import launchable
 
 _OFFERINGS = Operation("ec2", "DescribeInstanceTypeOfferings")

@@ -7,7 +7,7 @@ from dataclasses import replace
 from typing import Any
 
 from modelyard.live.account.anomaly_monitors import ANOMALIES
-from modelyard.live.account.diagnosis import AccountCheck, Case, Diagnosis, Health, ok, problem, unknown
+from modelyard.live.account.existing_cluster import EXISTING_ADDONS, EXISTING_CLUSTER
 from modelyard.live.account.failed_stacks import STACKS
 from modelyard.live.account.kubernetes import ADDONS, CLUSTER, KUBERNETES, NODES, VERSIONS
 from modelyard.live.account.offerings import OFFERINGS, SPOT
@@ -21,6 +21,7 @@ from modelyard.live.account.stores import BOOTSTRAP, CACHE
 from modelyard.live.account.subnets import SUBNETS
 from modelyard.live.api.answers import NoCredentials, Unanswered
 from modelyard.live.api.aws import IDENTITY, Account, Ask, Operation
+from modelyard.live.diagnosis import AccountCheck, Case, Diagnosis, Health, ok, problem, unknown
 
 
 def _judge_credentials(ask: Ask, case: Case) -> Iterator[Diagnosis]:
@@ -59,6 +60,8 @@ CHECKS = (
     ADDONS,
     NODES,
     VERSIONS,
+    EXISTING_CLUSTER,
+    EXISTING_ADDONS,
     SUBNETS,
     BOOTSTRAP,
     CACHE,

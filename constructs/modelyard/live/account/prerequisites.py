@@ -5,10 +5,10 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from modelyard.live.account.diagnosis import AccountCheck, Case, Diagnosis, ok, problem
 from modelyard.live.account.quotas import APPLIED_QUOTA, DEFAULT_QUOTA, applied_quota
 from modelyard.live.api.answers import Refusal
 from modelyard.live.api.aws import Ask, Operation
+from modelyard.live.diagnosis import AccountCheck, Case, Diagnosis, ok, problem
 from modelyard.live.stacks import DESCRIBE_STACKS, environment_stacks
 from modelyard.names import MODEL_CACHE, stack_name
 
@@ -75,11 +75,11 @@ def _judge_names(ask: Ask, case: Case) -> Iterator[Diagnosis]:
         return stack_name(environment.name, concern) not in deployed
 
     taken = []
-    if missing("cluster"):
+    if missing("cluster") and not environment.cluster.existing:
         group = f"/aws/eks/{cluster}/cluster"
         groups = ask(_LOG_GROUPS, logGroupNamePrefix=group)["logGroups"]
         taken += [("log group", each["logGroupName"]) for each in groups if each["logGroupName"] == group]
-    if missing("karpenter") and not environment.cluster.auto_mode:
+    if missing("karpenter") and environment.cluster.runs_own_karpenter:
         if _exists(ask, _ROLE, RoleName=f"{cluster}-node"):
             taken.append(("role", f"{cluster}-node"))
         if _exists(ask, _QUEUE, QueueName=cluster):
@@ -87,6 +87,9 @@ def _judge_names(ask: Ask, case: Case) -> Iterator[Diagnosis]:
     if missing("secrets"):
         secrets = environment.secrets.values()
         taken += [("secret", name) for name in secrets if _exists(ask, _SECRET, SecretId=name)]
+        reader = (environment.secrets_reader or "").rpartition("/")[2]
+        if reader and _exists(ask, _ROLE, RoleName=reader):
+            taken.append(("role", reader))
     bucket = environment.weights_bucket
     if missing(MODEL_CACHE) and bucket and _exists(ask, _BUCKET, Bucket=bucket):
         taken.append(("bucket", bucket))

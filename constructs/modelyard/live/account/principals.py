@@ -5,9 +5,9 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from modelyard.live.account.diagnosis import AccountCheck, Case, Diagnosis, ok, one_by_one, problem, unknown
 from modelyard.live.api.answers import Refusal
 from modelyard.live.api.aws import Ask, Operation
+from modelyard.live.diagnosis import AccountCheck, Case, Diagnosis, ok, one_by_one, problem, unknown
 from modelyard.spec import Environment
 
 _ROLE = Operation("iam", "GetRole")

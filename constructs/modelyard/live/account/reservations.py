@@ -8,7 +8,9 @@ from functools import partial
 from typing import Any
 
 from modelyard.hardware.tables import yaml_table
-from modelyard.live.account.diagnosis import (
+from modelyard.live.api.answers import Refusal
+from modelyard.live.api.aws import Ask, Operation
+from modelyard.live.diagnosis import (
     AccountCheck,
     Case,
     Diagnosis,
@@ -17,8 +19,6 @@ from modelyard.live.account.diagnosis import (
     one_by_one,
     problem,
 )
-from modelyard.live.api.answers import Refusal
-from modelyard.live.api.aws import Ask, Operation
 from modelyard.planning.admission import candidates
 
 _RESERVATIONS = Operation("ec2", "DescribeCapacityReservations")

@@ -15,9 +15,9 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Literal
 
-from modelyard.live.account.diagnosis import AccountCheck, Case, Diagnosis, ok, one_by_one, problem
 from modelyard.live.api.answers import Refusal
 from modelyard.live.api.aws import Account, Ask, Operation
+from modelyard.live.diagnosis import AccountCheck, Case, Diagnosis, ok, one_by_one, problem
 from modelyard.reading import NotJson, parse_json
 from modelyard.spec import Catalogue, Environment
 

@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from modelyard.hardware.tables import yaml_table
-from modelyard.live.account.diagnosis import AccountCheck, Case, Diagnosis, ok, problem
 from modelyard.live.api.answers import Refusal
 from modelyard.live.api.aws import Ask, Operation
+from modelyard.live.diagnosis import AccountCheck, Case, Diagnosis, ok, problem
 from modelyard.live.parameters import GET_PARAMETER, parameter
 
 _FILE_SYSTEMS = Operation("efs", "DescribeFileSystems")

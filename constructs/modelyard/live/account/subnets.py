@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from modelyard.hardware.tables import yaml_table
-from modelyard.live.account.diagnosis import AccountCheck, Case, Diagnosis, ok, problem
 from modelyard.live.api.aws import Ask, Operation
+from modelyard.live.diagnosis import AccountCheck, Case, Diagnosis, ok, problem
 
 _SUBNETS = Operation("ec2", "DescribeSubnets")
 

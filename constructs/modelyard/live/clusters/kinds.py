@@ -14,6 +14,7 @@ CRON_JOB: Final = Kind("batch", "v1", "CronJob", "cronjobs")
 JOB: Final = Kind("batch", "v1", "Job", "jobs")
 LEADER_WORKER_SET: Final = Kind("leaderworkerset.x-k8s.io", "v1", "LeaderWorkerSet", "leaderworkersets")
 STATEFUL_SET: Final = Kind("apps", "v1", "StatefulSet", "statefulsets")
+DAEMON_SET: Final = Kind("apps", "v1", "DaemonSet", "daemonsets")
 DEPLOYMENT: Final = Kind("apps", "v1", "Deployment", "deployments")
 POD: Final = Kind("", "v1", "Pod", "pods")
 GATEWAY: Final = Kind("gateway.networking.k8s.io", "v1", "Gateway", "gateways")
@@ -48,3 +49,10 @@ BUCKET: Final = Kind("source.toolkit.fluxcd.io", "v1", "Bucket", "buckets")
 DEFINITION: Final = Kind(
     "apiextensions.k8s.io", "v1", "CustomResourceDefinition", "customresourcedefinitions", namespaced=False
 )
+
+CLUSTER_WIDE: Final = (
+    *(NAMESPACE, VOLUME, PRIORITY_CLASS, STORAGE_CLASS, SECRET_STORE),
+    *(NODE_POOL, NODE_CLASS, AUTO_NODE_CLASS, NODE_OVERLAY),
+    *ADMISSION_POLICIES,
+)
+"""Kinds of rendered objects that have no namespace, so that names are everybody's."""

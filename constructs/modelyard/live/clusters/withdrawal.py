@@ -52,8 +52,8 @@ SHARED_KINDS: Final = (
     *(PRIORITY_CLASS, STORAGE_CLASS),
 )
 # API groups of what is installed, and is no component of an existing cluster.
-_FLUX: Final = Component("flux", (), ("toolkit.fluxcd.io",), None)
-_PROMETHEUS: Final = Component("kube-prometheus-stack", (), ("monitoring.coreos.com",), None)
+_FLUX: Final = Component("flux", (), ("toolkit.fluxcd.io",), (), None)
+_PROMETHEUS: Final = Component("kube-prometheus-stack", (), ("monitoring.coreos.com",), (), None)
 
 
 def withdrawal_steps(environment: Environment) -> tuple[DrainStep, ...]:

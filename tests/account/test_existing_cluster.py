@@ -1,0 +1,243 @@
+"""`modelyard doctor` for an environment in a cluster that somebody else manages."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from tests.account.conftest import REGION, Project
+from tests.account.fake_account import ACCOUNT, Error, FakeAccount, denied
+
+ADMIN = f"arn:aws:iam::{ACCOUNT}:role/platform-engineer"
+GROUP = "sg-0a1b2c3d4e5f60718"
+VPC = "vpc-0a1b2c3d4e5f60718"
+OURS = {"modelyard:environment": "lab"}
+ONLY_THERE = "eks:DescribeAccessEntry"
+"""The permission that only environments in such a cluster need."""
+TRUST = '{"Version": "2012-10-17", "Statement": []}'
+
+
+def shared(project: Project, has: dict[str, str] | None = None, **cluster: Any) -> None:
+    """Put environment `lab` into cluster `shared`."""
+    subnets = {f"{REGION}{zone}": f"subnet-0a1b2c3d{i}" for i, zone in enumerate("ac")}
+    existing = {"securityGroup": GROUP, "has": {"metrics-server": "v0.8.1-eksbuild.11"} | (has or {})}
+    if "karpenter" in existing["has"]:
+        existing["nodeRole"] = "shared-nodes"
+    project.environment(
+        network={"vpc": {"id": VPC, "privateSubnets": subnets}},
+        cluster={"name": "shared", "admins": [ADMIN], "existing": existing} | cluster,
+    )
+
+
+@pytest.fixture
+def account(fake: FakeAccount) -> FakeAccount:
+    """The cluster is as the file says: an admin without entry, and two add-ons."""
+    there(fake)
+    addons(fake)
+    fake.answers[ONLY_THERE] = Error("ResourceNotFoundException")
+    fake.session(region_name=REGION).client("iam").create_role(
+        RoleName="platform-engineer", AssumeRolePolicyDocument=TRUST
+    )
+    return fake
+
+
+def there(fake: FakeAccount, network: dict[str, Any] | None = None, **details: Any) -> None:
+    cluster = {
+        "name": "shared",
+        "status": "ACTIVE",
+        "version": "1.36",
+        "accessConfig": {"authenticationMode": "API_AND_CONFIG_MAP"},
+        "resourcesVpcConfig": {
+            "vpcId": VPC,
+            "clusterSecurityGroupId": GROUP,
+            "endpointPrivateAccess": True,
+        }
+        | (network or {}),
+    }
+    fake.answers["eks:DescribeCluster"] = {"cluster": cluster | details}
+
+
+def addons(fake: FakeAccount, **changes: dict[str, Any]) -> None:
+    """The VPC CNI and the metrics server, with `changes`."""
+    found: dict[str, dict[str, Any]] = {
+        "vpc-cni": {
+            "addonVersion": "v1.19.0-eksbuild.1",
+            "configurationValues": '{"enableNetworkPolicy": "true"}',
+        },
+        "metrics-server": {"addonVersion": "v0.8.1-eksbuild.11"},
+    }
+    for name, change in changes.items():
+        found[name.replace("_", "-")] = found.get(name.replace("_", "-"), {}) | change
+    fake.answers["eks:ListAddons"] = {"addons": list(found)}
+    fake.answers["eks:DescribeAddon"] = lambda asked: {
+        "addon": {"addonName": asked["addonName"], "status": "ACTIVE", **found[asked["addonName"]]}
+    }
+
+
+def test_a_cluster_that_is_as_the_file_says_is_well(project: Project, account: FakeAccount) -> None:
+    shared(project)
+
+    cluster, parts = project.results("existing cluster"), project.results("its add-ons")
+
+    assert {each["result"] for each in (*cluster.values(), *parts.values())} == {"ok"}
+    assert set(cluster) == {"shared", ADMIN}
+    assert set(parts) == {"vpc-cni", "metrics-server"}
+    for check in ("cluster", "addons", "system nodes"):
+        assert project.results(check) == {}  # they are about a cluster that Modelyard makes
+
+
+@pytest.mark.parametrize(
+    ("network", "details", "says", "fix"),
+    [
+        ({}, {"version": "1.35"}, "Kubernetes of the cluster is 1.35", 'cluster: {version: "1.35"}'),
+        ({}, {"version": "1.31"}, "Kubernetes of the cluster is 1.31", "upgrade the cluster"),
+        ({"vpcId": "vpc-1"}, {}, "VPC of the cluster is vpc-1", "network: {vpc: {id: vpc-1}}"),
+        (
+            {"clusterSecurityGroupId": "sg-1"},
+            {},
+            "security group of the cluster is sg-1",
+            "cluster: {existing: {securityGroup: sg-1}}",
+        ),
+        (
+            {},
+            {"computeConfig": {"enabled": True}},
+            "compute of the cluster is auto-mode",
+            "{compute: auto-mode}",
+        ),
+        ({}, {"status": "UPDATING"}, "the cluster is UPDATING", "aws eks wait cluster-active"),
+        (
+            {},
+            {"accessConfig": {"authenticationMode": "CONFIG_MAP"}},
+            "refuses every access entry",
+            "--access-config authenticationMode=API_AND_CONFIG_MAP",
+        ),
+        ({"endpointPrivateAccess": False}, {}, "no private endpoint", "endpointPrivateAccess=true"),
+    ],
+)
+def test_what_differs_is_said_with_the_line_that_mends_it(
+    project: Project,
+    account: FakeAccount,
+    network: dict[str, Any],
+    details: dict[str, Any],
+    says: str,
+    fix: str,
+) -> None:
+    shared(project)
+    there(account, network, **details)
+
+    found = project.results("existing cluster")["shared"]
+
+    assert found["result"] == "problem"
+    assert says in found["reason"]
+    assert fix in found["fix"]
+
+
+def test_a_cluster_that_is_not_there_is_a_problem(project: Project, account: FakeAccount) -> None:
+    shared(project)
+    account.answers["eks:DescribeCluster"] = Error("ResourceNotFoundException")
+
+    found = project.results("existing cluster")["shared"]
+
+    assert found["result"] == "problem"
+    assert "no such cluster" in found["reason"]
+
+
+@pytest.mark.parametrize(("tags", "result"), [({}, "problem"), (OURS, "ok")])
+def test_a_principal_has_one_access_entry(
+    project: Project, account: FakeAccount, tags: dict[str, str], result: str
+) -> None:
+    shared(project)
+    account.answers[ONLY_THERE] = {"accessEntry": {"principalArn": ADMIN, "tags": tags}}
+
+    found = project.results("existing cluster")[ADMIN]
+
+    assert found["result"] == result
+
+
+@pytest.mark.parametrize(
+    ("changes", "subject", "result", "says"),
+    [
+        (
+            {"vpc_cni": {"configurationValues": "{}"}},
+            "vpc-cni",
+            "problem",
+            "does not enforce NetworkPolicies",
+        ),
+        ({"vpc_cni": {"configurationValues": "enableNetworkPolicy: 'true'"}}, "vpc-cni", "ok", "left alone"),
+        (
+            {"metrics_server": {"addonVersion": "v0.7.2-eksbuild.1"}},
+            "metrics-server",
+            "problem",
+            "says v0.8.1",
+        ),
+        (
+            {"aws_efs_csi_driver": {"addonVersion": "v2"}},
+            "aws-efs-csi-driver",
+            "problem",
+            "fail to install it",
+        ),
+        (
+            {"aws_efs_csi_driver": {"addonVersion": "v3", "tags": OURS}},
+            "aws-efs-csi-driver",
+            "ok",
+            "this environment's",
+        ),
+        ({"adot": {"addonVersion": "v0.1"}}, "adot", "ok", "left alone"),
+    ],
+)
+def test_addons_are_named_or_missing(
+    project: Project,
+    account: FakeAccount,
+    changes: dict[str, dict[str, Any]],
+    subject: str,
+    result: str,
+    says: str,
+) -> None:
+    shared(project)
+    addons(account, **changes)
+
+    found = project.results("its add-ons")[subject]
+
+    assert (found["result"], says in found["reason"]) == (result, True), found
+
+
+def test_what_eks_does_not_know_is_left_open(project: Project, account: FakeAccount) -> None:
+    shared(project, {"aws-ebs-csi-driver": "v1.60.0"})
+
+    found = project.results("its add-ons")["aws-ebs-csi-driver"]
+
+    assert found["result"] == "not checked"
+
+
+def test_what_iam_denies_is_named_and_the_rest_goes_on(project: Project, account: FakeAccount) -> None:
+    shared(project)
+    account.answers[ONLY_THERE] = denied(ONLY_THERE)
+
+    found = project.results("existing cluster")
+
+    assert found[ADMIN]["result"] == "not checked"
+    assert ONLY_THERE in found[ADMIN]["reason"]
+    assert found["shared"]["result"] == "ok"
+    assert project.results("its add-ons")
+
+
+def test_the_role_of_nodes_has_to_exist(project: Project, account: FakeAccount) -> None:
+    shared(project, {"karpenter": "1.14.1"})
+    assert project.results("existing cluster")["shared-nodes"]["result"] == "problem"
+
+    account.session(region_name=REGION).client("iam").create_role(
+        RoleName="shared-nodes", AssumeRolePolicyDocument=TRUST, Path="/eks/"
+    )
+
+    assert project.results("existing cluster")["shared-nodes"]["result"] == "ok"
+
+
+def test_names_that_its_own_karpenter_has_are_not_taken(project: Project, account: FakeAccount) -> None:
+    account.session(region_name=REGION).client("sqs").create_queue(QueueName="shared")
+    shared(project)
+    assert project.results("names")["shared"]["result"] == "problem"
+
+    shared(project, {"karpenter": "1.14.1"})
+
+    assert "shared" not in project.results("names")
