@@ -143,6 +143,26 @@ def test_a_cluster_that_is_not_there_is_a_problem(project: Project, account: Fak
     assert "no such cluster" in found["reason"]
 
 
+def test_a_cluster_of_ours_is_not_given_away_by_a_line(project: Project, account: FakeAccount) -> None:
+    """Its stack would lose the cluster, and CloudFormation deletes what leaves a template."""
+    shared(project)
+    there(account, tags=OURS)
+
+    found = project.results("existing cluster")["shared"]
+
+    assert "a deploy would delete it" in found["reason"]
+    assert "take existing out" in found["fix"]
+
+
+def test_a_cluster_of_somebody_else_is_not_made_again(project: Project, account: FakeAccount) -> None:
+    project.environment(cluster={"name": "shared"})
+
+    found = project.results("names")["shared"]
+
+    assert found["result"] == "problem"
+    assert "existing: …" in found["fix"]
+
+
 @pytest.mark.parametrize(("tags", "result"), [({}, "problem"), (OURS, "ok")])
 def test_a_principal_has_one_access_entry(
     project: Project, account: FakeAccount, tags: dict[str, str], result: str

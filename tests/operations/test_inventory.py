@@ -117,6 +117,16 @@ def test_what_modelyard_has_installed_is_no_conflict(examined: Any) -> None:
     assert found["keda"].reason == "installed by Modelyard"
 
 
+def test_what_modelyard_has_installed_is_not_handed_over_by_a_line(examined: Any) -> None:
+    """Flux would uninstall it, and with its definitions all NodePools and nodes would go."""
+    fake = filled(a_shared_plan())
+
+    found = examined(a_shared_plan(KARPENTER), fake)["karpenter"]
+
+    assert "a deploy uninstalls it" in found.reason
+    assert "take karpenter out" in found.fix
+
+
 def test_prometheus_and_flux_of_others_are_other_settings(examined: Any) -> None:
     fake = bare()
     definition(fake, "monitoring.coreos.com")

@@ -55,10 +55,10 @@ class Cluster(Document):
     name: ObjectName | None = None
     """Default: `modelyard-ENVIRONMENT`."""
     existing: ExistingCluster | None = None
-    """A cluster that is there, called `name`; default: Modelyard creates one. Needs `network.vpc`."""
+    """A cluster that is there, called `name`, at `version`; default: Modelyard creates one. Needs
+    `network.vpc`."""
     version: KubernetesVersion = "1.36"
-    """Kubernetes minor version, in EKS standard support; raise it by one minor at a time. With `existing`,
-    the version that it has."""
+    """Kubernetes minor version, in EKS standard support; raise it by one minor at a time."""
     support_type: Literal["standard", "extended"] = "standard"
     """`standard`: EKS upgrades the cluster when its version's standard support ends; `extended`: it keeps the
     version, and costs six times as much from then on."""

@@ -44,6 +44,10 @@ FORMS: Mapping[str, str] = MappingProxyType(
             "arn:aws:codeconnections:us-east-2:123456789012:connection/ID"
         ),
         r"^arn:aws[a-z-]*:iam::[0-9]{12}:(role|user)/.+$": "arn:aws:iam::123456789012:role/NAME",
+        r"^arn:aws[a-z-]*:iam::[0-9]{12}:role/.+$": "arn:aws:iam::123456789012:role/NAME",
+        r"^[A-Za-z0-9+=,.@_-]{1,64}$": "KarpenterNodeRole-prod",
+        r"^sg-[0-9a-f]{8,17}$": "sg-0123456789abcdef0",
+        r"^v?[0-9]{1,4}\.[0-9]{1,4}(\.[0-9]{1,4})?([-+][A-Za-z0-9.-]{1,40})?$": "1.14.1",
         r"^arn:aws[a-z-]*:ce::[0-9]{12}:anomalymonitor/[0-9a-f-]{36}$": (
             "arn:aws:ce::123456789012:anomalymonitor/0a1b2c3d-0000-4000-8000-0a1b2c3d4e5f"
         ),

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import json
+import re
 from collections.abc import Iterator
 from typing import Any
 
@@ -25,6 +25,7 @@ from modelyard.spec.existing_cluster import ExistingCluster
 
 _ENTRY = Operation("eks", "DescribeAccessEntry")
 _ROLE = Operation("iam", "GetRole")
+_ENFORCED = re.compile(r"\benableNetworkPolicy\b[\"']?\s*:\s*[\"']?true\b", re.IGNORECASE)
 _NETWORK_PLUGIN = "vpc-cni"
 
 
@@ -39,6 +40,13 @@ def _judge(ask: Ask, case: Case) -> Iterator[Diagnosis]:
             name,
             f"{environment.region} of account {environment.account} has no such cluster",
             f"in {case.file}: cluster: {{name: …}}: aws eks list-clusters --region {environment.region}",
+        )
+        return
+    if _ours(case, cluster):
+        yield problem(
+            name,
+            f"Modelyard has made this cluster; with `existing` in {case.file}, a deploy would delete it",
+            f"take existing out of {case.file}",
         )
         return
     found = [*_differences(case, existing, cluster)]
@@ -194,11 +202,8 @@ def _addon(ask: Ask, case: Case, existing: ExistingCluster, name: str) -> Diagno
 
 
 def _enforces_policies(addon: dict[str, Any]) -> bool:
-    try:
-        values = json.loads(addon.get("configurationValues") or "{}")
-    except ValueError:  # EKS takes YAML too
-        return "enableNetworkPolicy" in addon["configurationValues"]
-    return isinstance(values, dict) and str(values.get("enableNetworkPolicy")).lower() == "true"
+    """By its settings, which EKS takes as JSON or as YAML and gives back as they were given."""
+    return _ENFORCED.search(addon.get("configurationValues") or "") is not None
 
 
 def _ours(case: Case, described: dict[str, Any]) -> bool:

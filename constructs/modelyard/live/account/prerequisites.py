@@ -9,6 +9,7 @@ from modelyard.live.account.quotas import APPLIED_QUOTA, DEFAULT_QUOTA, applied_
 from modelyard.live.api.answers import Refusal
 from modelyard.live.api.aws import Ask, Operation
 from modelyard.live.diagnosis import AccountCheck, Case, Diagnosis, ok, problem
+from modelyard.live.eks import DESCRIBE_CLUSTER, described_cluster
 from modelyard.live.stacks import DESCRIBE_STACKS, environment_stacks
 from modelyard.names import MODEL_CACHE, stack_name
 
@@ -76,6 +77,8 @@ def _judge_names(ask: Ask, case: Case) -> Iterator[Diagnosis]:
 
     taken = []
     if missing("cluster") and not environment.cluster.existing:
+        if described_cluster(ask, cluster):
+            taken.append(("cluster", cluster))
         group = f"/aws/eks/{cluster}/cluster"
         groups = ask(_LOG_GROUPS, logGroupNamePrefix=group)["logGroups"]
         taken += [("log group", each["logGroupName"]) for each in groups if each["logGroupName"] == group]
@@ -106,6 +109,11 @@ def _judge_names(ask: Ask, case: Case) -> Iterator[Diagnosis]:
 def _fix(case: Case, kind: str) -> str:
     if kind in ("log group", "bucket"):
         return f"to keep it: cdk deploy --all -c env={case.env} --import-existing-resources; otherwise delete it first"
+    if kind == "cluster":
+        return (
+            f"in {case.file}: another cluster.name; or use this one: cluster: {{existing: …}}, "
+            "docs/how-to/use-an-existing-cluster.md"
+        )
     if (
         kind == "secret"
     ):  # CloudFormation knows it by an ARN, which no template can state, and so imports none
@@ -131,4 +139,6 @@ SERVICE_ROLES = AccountCheck("service roles", (_ROLE,), _judge_spot_role)
 ADDRESSES = AccountCheck(
     "addresses", (_ADDRESSES, APPLIED_QUOTA, DEFAULT_QUOTA, DESCRIBE_STACKS), _judge_addresses
 )
-NAMES = AccountCheck("names", (_LOG_GROUPS, _ROLE, _QUEUE, _SECRET, _BUCKET, DESCRIBE_STACKS), _judge_names)
+NAMES = AccountCheck(
+    "names", (DESCRIBE_CLUSTER, _LOG_GROUPS, _ROLE, _QUEUE, _SECRET, _BUCKET, DESCRIBE_STACKS), _judge_names
+)

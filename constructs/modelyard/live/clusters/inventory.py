@@ -101,8 +101,15 @@ def _components(contents: ClusterContents, case: Case) -> Iterator[Diagnosis]:
     for name, component in components().items():
         version = contents.version_of(component)
         line = f"in {case.file}: cluster: {{existing: {{has: {{{name}: {version or 'VERSION'}}}}}}}"
+        installed = contents.ours & set(component.releases)
         if name in stated:
-            if version is None:
+            if installed:
+                yield problem(
+                    name,
+                    f"Modelyard has installed it; with has.{name} a deploy uninstalls it, and its definitions with all objects",
+                    f"take {name} out of cluster.existing.has in {case.file}",
+                )
+            elif version is None:
                 yield problem(
                     name,
                     f"{case.file} says that the cluster has it, which has neither its definitions nor its workloads",
@@ -112,7 +119,7 @@ def _components(contents: ClusterContents, case: Case) -> Iterator[Diagnosis]:
                 yield problem(name, f"the cluster has {version}, {case.file} says {stated[name]}", line)
             else:
                 yield ok(name, f"{version or stated[name]}, as {case.file} says")
-        elif name in needed and version is not None and not contents.ours & set(component.releases):
+        elif name in needed and version is not None and not installed:
             yield problem(name, "the cluster has it, and a deploy would install a second one", line)
         elif name in needed:
             yield ok(
