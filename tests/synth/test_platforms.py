@@ -358,3 +358,17 @@ def test_a_managed_argo_cd_takes_the_place_of_flux_and_the_bucket(platform: Plat
     assert capability["Configuration"]["ArgoCd"]["AwsIdc"]["IdcRegion"] == "us-east-1"
     assert not argo.resources("Delivery", "AWS::S3::Bucket")
     assert not argo.resources("Delivery", "Custom::AWSCDK-EKS-HelmChart")
+
+
+def test_a_managed_argo_cd_has_its_access_entry_before_eks_would_make_one_without_permissions(
+    platform: Platform,
+) -> None:
+    resources = platform("managed-argo").templates["Delivery"]["Resources"]
+    kinds = {resource["Type"]: name for name, resource in resources.items()}
+    capability, entry = resources[kinds["AWS::EKS::Capability"]], resources[kinds["AWS::EKS::AccessEntry"]]
+
+    assert kinds["AWS::EKS::AccessEntry"] in capability.get("DependsOn", [])
+    assert entry["Properties"]["PrincipalArn"] == capability["Properties"]["RoleArn"]
+    (policy,) = entry["Properties"]["AccessPolicies"]
+    assert str(policy["PolicyArn"]).count("cluster-access-policy/AmazonEKSClusterAdminPolicy") == 1
+    assert policy["AccessScope"] == {"Type": "cluster"}
