@@ -58,7 +58,7 @@ def test_an_existing_vpc_with_endpoints_and_flow_logs_gets_nothing(
     synthesise: Callable[[str, dict[str, Any]], Synthesis],
 ) -> None:
     data = environment_file("existing", PLATFORMS)
-    data["network"] |= {"flowLogs": False, "interfaceEndpoints": False}
+    data["network"] |= {"flowLogs": False, "endpoints": "none"}
     data["network"]["vpc"]["routeTables"] = []
 
     resources = synthesise("existing", data).templates["Network"]["Resources"].values()
