@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Final
+
 from aws_cdk import Annotations
 from aws_cdk import aws_ec2 as ec2
 from constructs import Construct
@@ -11,6 +13,8 @@ from infra.network import vpc_of
 from modelyard.aws.cluster import InferenceCluster
 from modelyard.aws.cluster_access import TeamAccess
 from modelyard.spec import Environment
+
+_EFS_DRIVER_ROLE: Final = "efs-driver-role"
 
 
 class ClusterStack(EnvironmentStack):
@@ -46,6 +50,7 @@ class ClusterStack(EnvironmentStack):
             system_release_version=settings.cluster.system_release,
             prefix_delegation=settings.network.prefix_delegation,
             lustre=settings.cache.file_system == "lustre",
+            efs_identity=settings.cache.mounted_by_role,
             support_type=settings.cluster.support_type,
             control_plane_tier=settings.cluster.control_plane_tier,
             zonal_shift=settings.cluster.zonal_shift,
@@ -57,6 +62,13 @@ class ClusterStack(EnvironmentStack):
         # The network stack has tagged them, which the construct cannot see.
         Annotations.of(cluster.cluster).acknowledge_warning("@aws-cdk/aws-eks:clusterMustManuallyTagSubnet")
         self.publish("security-group-id", cluster.cluster.cluster_security_group_id)
+        if cluster.efs_driver:
+            self.publish(_EFS_DRIVER_ROLE, cluster.efs_driver.role_arn)
+
+
+def efs_driver_role(stack: EnvironmentStack) -> str:
+    """ARN of the role as which the EFS driver mounts the model cache."""
+    return stack.read(ClusterStack, _EFS_DRIVER_ROLE)
 
 
 def cluster_security_group(stack: EnvironmentStack) -> ec2.ISecurityGroup:

@@ -115,4 +115,8 @@ def volume_source(cache: Cache) -> tuple[dict[str, Any], list[str]]:
     handle = f"{file_system}::{cache.access_point_id or value(ACCESS_POINT_ID)}"
     if cache.file_system == "s3-files":
         handle = f"s3files:{handle}"  # without the prefix the driver assumes EFS
-    return {"driver": "efs.csi.aws.com", "volumeHandle": handle}, ["tls"]
+    # With `iam` the mount helper signs with the credentials of the driver's pod on the node (aws/efs-utils
+    # 2.3: Pod Identity before the node's role). S3 Files always does. API servers let mount options change;
+    # they hold from the next mount on.
+    options = ["tls", "iam"] if cache.mounted_by_role else ["tls"]
+    return {"driver": "efs.csi.aws.com", "volumeHandle": handle}, options
