@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Final
+
 from aws_cdk import Annotations
 from aws_cdk import aws_ec2 as ec2
 from constructs import Construct
@@ -11,8 +13,11 @@ from infra.network import vpc_of
 from modelyard.aws.adopted_cluster import AdoptedCluster
 from modelyard.aws.cluster import InferenceCluster
 from modelyard.aws.cluster_access import TeamAccess
+from modelyard.aws.pod_identity import PodIdentityRole
 from modelyard.spec import Environment
 from modelyard.spec.existing_cluster import ExistingCluster
+
+_EFS_DRIVER_ROLE: Final = "efs-driver-role"
 
 
 class ClusterStack(EnvironmentStack):
@@ -26,7 +31,7 @@ class ClusterStack(EnvironmentStack):
             self._adopt(settings.cluster.existing)
             return
         vpc = vpc_of(self)
-        cluster = InferenceCluster(
+        made = InferenceCluster(
             self,
             "Cluster",
             name=settings.cluster_name,
@@ -44,6 +49,7 @@ class ClusterStack(EnvironmentStack):
             system_release_version=settings.cluster.system_release,
             prefix_delegation=settings.network.prefix_delegation,
             lustre=settings.cache.file_system == "lustre",
+            efs_identity=settings.mounts_by_role,
             support_type=settings.cluster.support_type,
             control_plane_tier=settings.cluster.control_plane_tier,
             zonal_shift=settings.cluster.zonal_shift,
@@ -53,12 +59,17 @@ class ClusterStack(EnvironmentStack):
             removal_policy=self.removal_policy,
         )
         # The network stack has tagged them, which the construct cannot see.
-        Annotations.of(cluster.cluster).acknowledge_warning("@aws-cdk/aws-eks:clusterMustManuallyTagSubnet")
-        self.publish("security-group-id", cluster.cluster.cluster_security_group_id)
+        Annotations.of(made.cluster).acknowledge_warning("@aws-cdk/aws-eks:clusterMustManuallyTagSubnet")
+        self._hand_over(made.cluster.cluster_security_group_id, made.efs_driver)
+
+    def _hand_over(self, security_group: str, efs_driver: PodIdentityRole | None) -> None:
+        self.publish("security-group-id", security_group)
+        if efs_driver:
+            self.publish(_EFS_DRIVER_ROLE, efs_driver.role_arn)
 
     def _adopt(self, existing: ExistingCluster) -> None:
         settings = self.settings
-        AdoptedCluster(
+        adopted = AdoptedCluster(
             self,
             "Cluster",
             name=settings.cluster_name,
@@ -70,8 +81,9 @@ class ClusterStack(EnvironmentStack):
             teams=_teams(settings),
             addon_versions=settings.cluster.addon_versions,
             lustre=settings.cache.file_system == "lustre",
+            efs_identity=settings.mounts_by_role,
         )
-        self.publish("security-group-id", existing.security_group)
+        self._hand_over(existing.security_group, adopted.efs_driver)
 
 
 def _teams(settings: Environment) -> dict[str, TeamAccess]:
@@ -91,3 +103,8 @@ def cluster_security_group(stack: EnvironmentStack) -> ec2.ISecurityGroup:
     return ec2.SecurityGroup.from_security_group_id(
         stack, "ClusterSecurityGroup", stack.read(ClusterStack, "security-group-id"), mutable=False
     )
+
+
+def efs_driver_role(stack: EnvironmentStack) -> str:
+    """ARN of the role as which the EFS driver mounts the model cache."""
+    return stack.read(ClusterStack, _EFS_DRIVER_ROLE)

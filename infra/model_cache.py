@@ -10,7 +10,7 @@ from aws_cdk import aws_ec2 as ec2
 from aws_cdk import aws_s3 as s3
 from constructs import Construct
 
-from infra.cluster import cluster_security_group
+from infra.cluster import cluster_security_group, efs_driver_role
 from infra.environment_stack import EnvironmentStack
 from infra.network import vpc_of
 from modelyard.aws.lustre_cache import LustreCache
@@ -97,6 +97,7 @@ class ModelCacheStack(EnvironmentStack):
             vpc=vpc,
             subnets=vpc.private_subnets,
             clients=clients,
+            driver_role=efs_driver_role(self) if settings.mounts_by_role else None,
             backups=settings.removal == "retain" if cache.backups is None else cache.backups,
             removal_policy=self.removal_policy,
         )

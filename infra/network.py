@@ -32,7 +32,7 @@ class NetworkStack(EnvironmentStack):
             cidr=settings.network.cidr,
             pod_cidr=settings.network.pod_cidr,
             nat_gateways=settings.network.nat_gateways,
-            interface_endpoints=settings.network.interface_endpoints,
+            endpoints=settings.network.endpoints,
             log_retention_days=settings.cluster.log_retention_days,
             removal_policy=self.removal_policy,
         )
@@ -63,7 +63,7 @@ class NetworkStack(EnvironmentStack):
             subnets=vpc.private_subnets,
             cidr=settings.network.cidr,
             route_tables=existing.route_tables,
-            interface_endpoints=settings.network.interface_endpoints,
+            endpoints=settings.network.endpoints,
             flow_logs=settings.network.flow_logs,
             log_retention_days=settings.cluster.log_retention_days,
             removal_policy=self.removal_policy,

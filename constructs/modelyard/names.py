@@ -51,6 +51,16 @@ CACHE_SIZE: Final = "2048Gi"
 refuses to resize the claim of a static volume: a size that followed a setting would stop the delivery when
 that changes."""
 
+EFS_NODE_ACCOUNT: Final = "efs-csi-node-sa"
+"""Service account of the EFS CSI driver's pods on nodes, which mount."""
+
+SYSTEM_VOLUME_GIB: Final = 50
+"""Root volume of each system node."""
+
+METRICS_VOLUME_GIB: Final = 100
+SILENCES_VOLUME_GIB: Final = 1
+"""Volumes of Prometheus and of Alertmanager; one GiB is the smallest of gp3."""
+
 FILE_SYSTEM_ID: Final = "file-system-id"
 ACCESS_POINT_ID: Final = "access-point-id"
 DNS_NAME: Final = "dns-name"

@@ -136,6 +136,20 @@ def whole_file_system(template: Template) -> Iterator[tuple[str, str]]:
                 )
 
 
+def anonymous_mounts(template: Template) -> Iterator[tuple[str, str]]:
+    for name, resource in template.get("Resources", {}).items():
+        if resource["Type"] != "AWS::EFS::FileSystem":
+            continue
+        policy = resource["Properties"].get("FileSystemPolicy")
+        if not policy:
+            yield name, "has no policy, and EFS' own lets everybody mount who reaches a mount target"
+        for statement in as_list((policy or {}).get("Statement")):
+            principal = statement.get("Principal")
+            everybody = principal == "*" or "*" in as_list((principal or {}).get("AWS"))
+            if statement.get("Effect") == "Allow" and everybody:
+                yield name, "a client may mount without credentials; name the role of the CSI driver"
+
+
 def open_gateway_endpoint(template: Template) -> Iterator[tuple[str, str]]:
     for name, resource in template.get("Resources", {}).items():
         properties = resource.get("Properties", {})

@@ -239,6 +239,7 @@ RULES: Final[Mapping[str, Rule]] = {
     "anomaly-monitor-of-tags": anomaly_monitor_of_tags,
     "nodegroup-unpatched": nodegroup_unpatched,
     "efs-whole-file-system": iam_rules.whole_file_system,
+    "efs-anonymous-mounts": iam_rules.anonymous_mounts,
     "gateway-endpoint-open": iam_rules.open_gateway_endpoint,
 }
 

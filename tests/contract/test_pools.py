@@ -270,7 +270,7 @@ def test_streaming_servers_use_the_one_identity_that_reads_buckets(tree: Callabl
             "prod",
             "efs.csi.aws.com",
             "${modelyard_efs_file_system_id}::${modelyard_efs_access_point_id}",
-            ["tls"],
+            ["tls", "iam"],
         ),
         (
             "files",

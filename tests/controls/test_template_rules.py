@@ -189,6 +189,18 @@ CHANGES: list[tuple[str, str, Callable[[Template], Any]]] = [
         ),
     ),
     (
+        "efs-anonymous-mounts",
+        "ModelCache",
+        lambda t: one(t, "AWS::EFS::FileSystem")["FileSystemPolicy"]["Statement"][0].update(
+            Principal={"AWS": "*"}
+        ),
+    ),
+    (
+        "efs-anonymous-mounts",
+        "ModelCache",
+        lambda t: one(t, "AWS::EFS::FileSystem").pop("FileSystemPolicy"),
+    ),
+    (
         "gateway-endpoint-open",
         "Network",
         lambda t: next(
@@ -200,7 +212,14 @@ CHANGES: list[tuple[str, str, Callable[[Template], Any]]] = [
     (
         "resource-policy-open",
         "ModelCache",
-        lambda t: one(t, "AWS::EFS::FileSystem")["FileSystemPolicy"]["Statement"][0].pop("Condition"),
+        lambda t: one(t, "AWS::EFS::FileSystem")["FileSystemPolicy"]["Statement"].append(
+            {
+                "Effect": "Allow",
+                "Principal": {"AWS": "*"},
+                "Action": "elasticfilesystem:ClientMount",
+                "Resource": "*",
+            }
+        ),
     ),
 ]
 

@@ -130,7 +130,7 @@ def opened(project: Project, fake: FakeAccount, monkeypatch: pytest.MonkeyPatch)
 
 @pytest.mark.parametrize("delivery", ["flux", "argocd"])
 def test_nothing_of_ours_stays_and_nothing_else_goes(project: Project, opened: Any, delivery: str) -> None:
-    changes = (
+    changes: dict[str, Any] = (
         {}
         if delivery == "flux"
         else {

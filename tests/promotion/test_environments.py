@@ -169,7 +169,7 @@ def test_code_that_asks_for_the_name_is_noticed(
 
     def cheaper_in_dev(self: InferenceNetwork, *arguments: Any, **options: Any) -> None:
         if options["cluster_name"] == "modelyard-dev":
-            options["interface_endpoints"] = False
+            options["endpoints"] = "none"
         made_as_written(self, *arguments, **options)
 
     monkeypatch.setattr(InferenceNetwork, "__init__", cheaper_in_dev)

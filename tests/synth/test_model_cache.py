@@ -43,11 +43,54 @@ def test_nfs_is_open_to_the_security_group_of_the_cluster_and_to_nothing_else(ea
     assert parameter["Default"] == f"/modelyard/{each.name}/cluster/security-group-id"
 
 
-def test_refuses_clear_text_and_never_honours_root(each: Synthesis) -> None:
-    allow, deny = each.only("ModelCache", "AWS::EFS::FileSystem")["FileSystemPolicy"]["Statement"]
+def _policy(made: Synthesis) -> dict[str, dict[str, Any]]:
+    statements = made.only("ModelCache", "AWS::EFS::FileSystem")["FileSystemPolicy"]["Statement"]
+    return {statement["Sid"]: statement for statement in statements}
 
-    assert (deny["Effect"], deny["Condition"]) == ("Deny", {"Bool": {"aws:SecureTransport": "false"}})
-    assert "elasticfilesystem:ClientRootAccess" not in allow["Action"]
+
+def test_admits_the_role_of_the_driver_on_nodes_and_nobody_else(each: Synthesis) -> None:
+    policy = _policy(each)
+    (allow,) = [statement for statement in policy.values() if statement["Effect"] == "Allow"]
+
+    role = each.templates["ModelCache"]["Parameters"][allow["Principal"]["AWS"]["Ref"]]
+    assert role["Default"] == f"/modelyard/{each.name}/cluster/efs-driver-role"
+    assert allow["Action"] == ["elasticfilesystem:ClientMount", "elasticfilesystem:ClientWrite"]
+
+
+def test_refuses_clear_text_the_root_folder_and_root_to_everybody(each: Synthesis) -> None:
+    denied = {sid: each for sid, each in _policy(each).items() if each["Effect"] == "Deny"}
+
+    assert set(denied) == {"OnlyWithTls", "OnlyThroughAnAccessPoint", "NobodyAsRoot"}
+    assert all(statement["Principal"] == {"AWS": "*"} for statement in denied.values())
+    assert denied["OnlyWithTls"]["Condition"] == {"Bool": {"aws:SecureTransport": "false"}}
+    assert set(denied["OnlyThroughAnAccessPoint"]["Condition"]) == {"StringNotLike"}
+    assert denied["NobodyAsRoot"]["Action"] == "elasticfilesystem:ClientRootAccess"
+
+
+def test_the_driver_has_its_role_before_its_pods_start(each: Synthesis) -> None:
+    resources = each.templates["Cluster"]["Resources"]
+    ((identity, association),) = [
+        (name, resource["Properties"])
+        for name, resource in resources.items()
+        if resource["Type"] == "AWS::EKS::PodIdentityAssociation"
+    ]
+    (driver,) = [
+        resource
+        for resource in resources.values()
+        if resource["Type"] == "AWS::EKS::Addon"
+        and resource["Properties"]["AddonName"] == "aws-efs-csi-driver"
+    ]
+
+    assert (association["Namespace"], association["ServiceAccount"]) == ("kube-system", "efs-csi-node-sa")
+    assert identity in driver["DependsOn"]
+    (published,) = [
+        parameter["Value"]
+        for parameter in each.properties("Cluster", "AWS::SSM::Parameter")
+        if parameter.get("Name", "").endswith("/efs-driver-role")
+    ]
+    assert published == association["RoleArn"]
+    role = resources[published["Fn::GetAtt"][0]]["Properties"]
+    assert role.keys().isdisjoint({"Policies", "ManagedPolicyArns"})
 
 
 def test_what_is_kept_is_backed_up_unless_the_environment_says_otherwise(
@@ -72,6 +115,7 @@ def test_a_file_system_of_your_own_takes_the_place_of_the_stack(
     own = synthesise("own-cache", data)
 
     assert "ModelCache" not in own.templates
+    assert not own.resources("Cluster", "AWS::EKS::PodIdentityAssociation")
     values = str(own.only("Delivery", "Custom::AWSCDK-EKS-HelmChart")["Values"])
     assert "fs-0123456789abcdef0" in values
     assert "fsap-0123456789abcdef0" in values

@@ -96,8 +96,24 @@ def test_interface_endpoints_can_be_left_out_and_the_free_one_stays(
     synthesise: Callable[[str, dict[str, Any]], Synthesis],
 ) -> None:
     data = environment_file("local")
-    data["network"]["interfaceEndpoints"] = False
+    data["network"]["endpoints"] = "none"
 
     (endpoint,) = synthesise("no-endpoints", data).properties("Network", "AWS::EC2::VPCEndpoint")
 
     assert endpoint["VpcEndpointType"] == "Gateway"
+
+
+def test_the_essential_endpoints_are_those_without_which_no_node_and_no_pod_starts(
+    synthesise: Callable[[str, dict[str, Any]], Synthesis],
+) -> None:
+    data = environment_file("local")
+    data["network"]["endpoints"] = "essential"
+
+    made = synthesise("essential-endpoints", data).properties("Network", "AWS::EC2::VPCEndpoint")
+
+    services = {
+        str(e["ServiceName"]).removeprefix("com.amazonaws.us-east-2.")
+        for e in made
+        if e["VpcEndpointType"] == "Interface"
+    }
+    assert services == {"ec2", "ecr.api", "ecr.dkr", "eks-auth"}

@@ -58,7 +58,7 @@ def test_an_existing_vpc_with_endpoints_and_flow_logs_gets_nothing(
     synthesise: Callable[[str, dict[str, Any]], Synthesis],
 ) -> None:
     data = environment_file("existing", PLATFORMS)
-    data["network"] |= {"flowLogs": False, "interfaceEndpoints": False}
+    data["network"] |= {"flowLogs": False, "endpoints": "none"}
     data["network"]["vpc"]["routeTables"] = []
 
     resources = synthesise("existing", data).templates["Network"]["Resources"].values()
@@ -386,6 +386,7 @@ class TestSharedCluster:
             p["Name"]: p["Value"] for p in platform("shared").properties("Cluster", "AWS::SSM::Parameter")
         }
 
+        assert published.pop("/modelyard/shared/cluster/efs-driver-role")
         assert published == {"/modelyard/shared/cluster/security-group-id": "sg-0a1b2c3d4e5f60718"}
 
     def test_admins_are_admitted(self, platform: Platform) -> None:
@@ -403,6 +404,20 @@ class TestSharedCluster:
         assert set(statement["Action"]) == {"sts:AssumeRole", "sts:TagSession"}
         assert not platform("shared").resources("Secrets", "AWS::EKS::PodIdentityAssociation")
 
+    @pytest.mark.parametrize("there", [False, True])
+    def test_only_a_driver_of_ours_is_the_only_one_that_mounts(
+        self, synthesise: Callable[[str, dict[str, Any]], Synthesis], there: bool
+    ) -> None:
+        data = environment_file("shared", PLATFORMS)
+        if there:
+            data["cluster"]["existing"]["has"]["aws-efs-csi-driver"] = "v3.4.1-eksbuild.1"
+
+        made = synthesise(f"efs-{there}", data)
+
+        [mount, *_] = made.only("ModelCache", "AWS::EFS::FileSystem")["FileSystemPolicy"]["Statement"]
+        assert (mount["Principal"] == {"AWS": "*"}) == there
+        assert len(made.resources("Cluster", "AWS::EKS::PodIdentityAssociation")) == (0 if there else 1)
+
     def test_without_a_karpenter_it_gets_ours(
         self, synthesise: Callable[[str, dict[str, Any]], Synthesis]
     ) -> None:
@@ -413,3 +428,17 @@ class TestSharedCluster:
         own = synthesise("own-karpenter", data)
 
         assert own.only("Karpenter", "AWS::SQS::Queue")["QueueName"] == "shared"
+
+
+def test_a_managed_argo_cd_has_its_access_entry_before_eks_would_make_one_without_permissions(
+    platform: Platform,
+) -> None:
+    resources = platform("managed-argo").templates["Delivery"]["Resources"]
+    kinds = {resource["Type"]: name for name, resource in resources.items()}
+    capability, entry = resources[kinds["AWS::EKS::Capability"]], resources[kinds["AWS::EKS::AccessEntry"]]
+
+    assert kinds["AWS::EKS::AccessEntry"] in capability.get("DependsOn", [])
+    assert entry["Properties"]["PrincipalArn"] == capability["Properties"]["RoleArn"]
+    (policy,) = entry["Properties"]["AccessPolicies"]
+    assert str(policy["PolicyArn"]).count("cluster-access-policy/AmazonEKSClusterAdminPolicy") == 1
+    assert policy["AccessScope"] == {"Type": "cluster"}

@@ -95,7 +95,7 @@ ENVIRONMENT: dict[str, Any] = {
         "podCidr": None,
         "prefixDelegation": False,
         "natGateways": 1,
-        "interfaceEndpoints": True,
+        "endpoints": "all",
         "flowLogs": True,
     },
     "cluster": {

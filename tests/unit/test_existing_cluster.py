@@ -78,6 +78,12 @@ class TestFile:
                 {"secrets": {"hf-token": "lab/hf-token"}},
                 "cluster.existing needs secretsRole",
             ),
+            (
+                {"has": {"aws-efs-csi-driver": "v3.4.1-eksbuild.1"}},
+                {},
+                {"cache": {"fileSystem": "s3-files"}},
+                "s3-files gives aws-efs-csi-driver a role",
+            ),
             ({"secretsRole": ROLE}, {}, {}, "secretsRole is for secrets that an External Secrets reads"),
         ],
     )
@@ -164,6 +170,16 @@ class TestComponents:
 
         reader = "arn:aws:iam::123456789012:role/modelyard-lab-secrets"
         assert store["spec"]["provider"]["aws"]["role"] == environment.secrets_reader == reader
+
+    @pytest.mark.parametrize(
+        ("has", "options"),
+        [({}, ["tls", "iam"]), ({"aws-efs-csi-driver": "v3.4.1-eksbuild.1"}, ["tls"])],
+    )
+    def test_its_efs_driver_mounts_as_whom_it_likes(self, has: dict[str, str], options: list[str]) -> None:
+        """Only a driver that is installed with the environment has the role that the file system admits."""
+        plan = a_plan(a_model(), environment=in_shared({"has": has}))
+
+        assert objects(plan, "PersistentVolume")["model-cache-models"]["spec"]["mountOptions"] == options
 
     def test_what_it_has_is_watched_wherever_it_runs(self) -> None:
         [monitor] = [

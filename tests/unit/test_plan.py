@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from datetime import date
 from typing import Any
 
 import pytest
@@ -194,7 +195,7 @@ def test_json_tells_the_pods_and_stages_of_a_replica_on_several_nodes() -> None:
     environment = an_environment(pools={"p5": {"accelerator": "h100", "limit": 64, "fabric": "efa"}})
     model = a_model(model="hf://deepseek-ai/DeepSeek-V3", accelerator="h100:16")
 
-    [planned] = plan_json(a_plan(model, environment=environment))["models"]
+    [planned] = plan_json(a_plan(model, environment=environment), date(2026, 11, 22))["models"]
 
     assert (planned["count"], planned["podsPerReplica"], planned["pod"]["accelerators"]) == (16, 2, 8)
     assert (planned["tensorParallel"], planned["pipelineParallel"], planned["dataParallel"]) == (8, 2, 1)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
 from aws_cdk import aws_eks_v2 as eks
@@ -11,7 +11,7 @@ from aws_cdk import aws_iam as iam
 from constructs import Construct
 
 from modelyard.aws.pod_identity import PodIdentityRole
-from modelyard.names import EFS_DRIVER, FSX_DRIVER, METRICS_SERVER
+from modelyard.names import EFS_DRIVER, EFS_NODE_ACCOUNT, FSX_DRIVER, METRICS_SERVER
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -70,6 +70,22 @@ class ClusterAddons:
             # CloudFormation does here.
             drivers += self._addon("FsxDriver", FSX_DRIVER)
         return [*drivers, *self._addon("MetricsServer", METRICS_SERVER)]
+
+    def efs_mount_role(self, made: Iterable[eks.CfnAddon]) -> PodIdentityRole | None:
+        """A role as which the EFS driver among `made` mounts, without permissions of its own; None if it is
+        not among them."""
+        drivers = [addon for addon in made if addon.addon_name == EFS_DRIVER]
+        if not drivers:
+            return None
+        role = PodIdentityRole(
+            self.scope, "EfsMountRole", description="EFS CSI driver: mount the model cache"
+        )
+        association = role.associate(
+            cluster_name=self.cluster_name, namespace="kube-system", service_account=EFS_NODE_ACCOUNT
+        )
+        # Only pods that start afterwards get credentials; others would mount as the node.
+        drivers[0].node.add_dependency(association)
+        return role
 
     def _driver(
         self,

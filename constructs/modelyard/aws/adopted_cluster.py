@@ -11,6 +11,7 @@ from constructs import Construct
 
 from modelyard.aws.addons import ClusterAddons
 from modelyard.aws.cluster_access import TeamAccess, access_by_principal, admit
+from modelyard.aws.pod_identity import PodIdentityRole
 from modelyard.releases import addon_version, addons_everywhere
 
 
@@ -32,6 +33,8 @@ class AdoptedCluster(Construct):
         teams: Team name to its access.
         addon_versions: EKS add-on name to a version that overrides the tested version.
         lustre: Whether pods mount FSx for Lustre.
+        efs_identity: Whether the EFS driver, if it is installed here, mounts as a role of its own,
+            `efs_driver`; a driver that is there keeps what it has.
     """
 
     def __init__(
@@ -48,6 +51,7 @@ class AdoptedCluster(Construct):
         teams: Mapping[str, TeamAccess] | None = None,
         addon_versions: Mapping[str, str] | None = None,
         lustre: bool = False,
+        efs_identity: bool = False,
     ) -> None:
         super().__init__(scope, construct_id)
         admit(
@@ -70,3 +74,5 @@ class AdoptedCluster(Construct):
         )
         self.addons: Mapping[str, eks.CfnAddon] = MappingProxyType({each.addon_name: each for each in made})
         """EKS add-on name to its resource."""
+        self.efs_driver: PodIdentityRole | None = addons.efs_mount_role(made) if efs_identity else None
+        """Role as which the EFS driver mounts; None if the cluster has a driver already."""

@@ -14,6 +14,13 @@ class ManagedArgoCd(Construct):
     """The EKS capability Argo CD. It runs outside the cluster, and applies objects through its own access
     entry.
 
+    Creating a capability makes an access entry for its role, if there is none, with policies that cover Argo
+    CD's own namespace and nothing that an Application has in it (EKS user guide, "Register target clusters").
+    CloudFormation has no resource that adds a policy to an entry of EKS, and an entry that it creates after
+    the capability is refused as a duplicate (409). So the entry is made here, before the capability, with
+    the policy; configurations that are in use do the same (a capability may take a role that has an entry:
+    "Amazon EKS capability IAM role").
+
     Deleting the capability leaves the applied objects in the cluster; EKS has no other mode.
 
     Args:
@@ -72,7 +79,6 @@ class ManagedArgoCd(Construct):
             configuration=configuration,
         )
         """The capability."""
-        # EKS creates an access entry for the role; its permissions in the cluster are set here.
         access = eks.CfnAccessEntry(
             self,
             "Access",
@@ -85,4 +91,5 @@ class ManagedArgoCd(Construct):
                 )
             ],
         )
+        # Otherwise EKS makes the entry first, without the policy, and CloudFormation's is a duplicate.
         self.capability.node.add_dependency(access)

@@ -18,6 +18,7 @@ from modelyard.aws.cluster_access import TeamAccess, access_by_principal, admit
 from modelyard.aws.encryption_key import EncryptionKey
 from modelyard.aws.image_cache import may_fill
 from modelyard.aws.karpenter_permissions import TAGGED_AT_LAUNCH
+from modelyard.aws.pod_identity import PodIdentityRole
 from modelyard.aws.system_nodes import SystemNodeGroup
 from modelyard.names import AUTO_MODE_POOLS
 from modelyard.releases import addon_version, node_release
@@ -61,6 +62,8 @@ class InferenceCluster(Construct):
         system_release_version: AMI release of the system nodes; default: the tested one.
         prefix_delegation: Whether nodes get IP addresses in blocks of sixteen; not in Auto Mode.
         lustre: Whether pods mount FSx for Lustre.
+        efs_identity: Whether the EFS driver mounts as a role of its own, `efs_driver`, which `EfsCache` takes
+            as its only client; not beside `S3FilesCache`, which gives the driver a role.
         support_type: Whether EKS upgrades the cluster when standard support of its version ends (`standard`);
             `extended` costs six times as much from then on.
         control_plane_tier: Size of a provisioned control plane, such as tier-xl, which is billed by the hour.
@@ -91,6 +94,7 @@ class InferenceCluster(Construct):
         system_release_version: str | None = None,
         prefix_delegation: bool = False,
         lustre: bool = False,
+        efs_identity: bool = False,
         support_type: Literal["standard", "extended"] = "standard",
         control_plane_tier: str = "standard",
         zonal_shift: bool = False,
@@ -197,6 +201,8 @@ class InferenceCluster(Construct):
             {addon.addon_name: addon for addon in (*networking, *rest)}
         )
         """EKS add-on name to its resource."""
+        self.efs_driver: PodIdentityRole | None = addons.efs_mount_role(rest) if efs_identity else None
+        """Role as which the EFS driver mounts, without permissions of its own; None unless `efs_identity`."""
 
     def _auto_mode_compute(self, name: str, image_cache: str | None) -> eks.ComputeConfig:
         # The rendered NodeClasses name this role; EKS admits it because the cluster's own pools use it too.

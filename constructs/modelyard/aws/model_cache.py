@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Final
 
 from aws_cdk import RemovalPolicy, Stack
@@ -21,14 +21,21 @@ CACHE_USER: Final = 2000
 class EfsCache(Construct):
     """An encrypted EFS file system with a mount target in each zone and one access point for all models.
 
-    The network decides who may mount it: NFS is open only to the cluster's security group. Only through an
-    access point, which enforces uid and folder: a pod that mounts by itself gets neither the root of the file
-    system nor a uid of its choice. Root is squashed, since no client is granted ClientRootAccess.
+    NFS is open only to the cluster's security group, and IAM admits one client, the role of the EFS CSI
+    driver on nodes (`driver_role`): a pod that mounts by itself, without credentials or with another role's,
+    is refused. Only with TLS and through an access point, which enforces uid and folder, and nobody as root;
+    these three hold for administrators of the account too, whom their own permissions would let mount (EFS
+    user guide, "Using IAM to control access to file systems": an identity policy is enough).
+
+    The role is named in the policy, because EFS evaluates no condition on principals (same page). A role that
+    is deleted and made again is another one: deploy this stack after the cluster's.
 
     Args:
         vpc: VPC of the cluster.
         clients: Security group that may mount it: the cluster's.
         subnets: One per zone with models; default: the private subnets of `vpc`.
+        driver_role: ARN of the role that may mount, `InferenceCluster.efs_driver`; default: everybody whom
+            the network lets through, since the driver has no role then.
         path: Folder of the file system that the access point exposes.
         backups: Whether AWS Backup runs every night; weights alone can be downloaded again.
         removal_policy: What happens to file system and key when their stack is deleted.
@@ -42,6 +49,7 @@ class EfsCache(Construct):
         vpc: ec2.IVpc,
         clients: ec2.ISecurityGroup,
         subnets: Sequence[ec2.ISubnet] | None = None,
+        driver_role: str | None = None,
         path: str = "/models",
         backups: bool = False,
         removal_policy: RemovalPolicy = RemovalPolicy.RETAIN_ON_UPDATE_OR_DELETE,
@@ -70,7 +78,7 @@ class EfsCache(Construct):
             enable_automatic_backups=backups,
             # The policy below is complete; otherwise the construct would add its own.
             allow_anonymous_access=True,
-            file_system_policy=_policy(Stack.of(self)),
+            file_system_policy=_policy(Stack.of(self), driver_role),
             removal_policy=removal_policy,
         )
         """The file system."""
@@ -83,7 +91,7 @@ class EfsCache(Construct):
         """The access point that servers mount: every file belongs to uid and gid 2000."""
 
 
-def _policy(stack: Stack) -> iam.PolicyDocument:
+def _policy(stack: Stack, driver_role: str | None) -> iam.PolicyDocument:
     # Not the one access point by its id: that would refer to the file system, which has this policy.
     any_access_point = stack.format_arn(
         service="elasticfilesystem", resource="access-point", resource_name="*"
@@ -92,7 +100,7 @@ def _policy(stack: Stack) -> iam.PolicyDocument:
         statements=[
             iam.PolicyStatement(
                 sid="MountFromTheVpc",
-                principals=[iam.AnyPrincipal()],
+                principals=[iam.ArnPrincipal(driver_role) if driver_role else iam.AnyPrincipal()],
                 actions=["elasticfilesystem:ClientMount", "elasticfilesystem:ClientWrite"],
                 resources=["*"],
                 conditions={
@@ -100,13 +108,23 @@ def _policy(stack: Stack) -> iam.PolicyDocument:
                     "StringLike": {"elasticfilesystem:AccessPointArn": any_access_point},
                 },
             ),
-            iam.PolicyStatement(
-                sid="OnlyWithTls",
-                effect=iam.Effect.DENY,
-                principals=[iam.AnyPrincipal()],
-                actions=["elasticfilesystem:Client*"],
-                resources=["*"],
-                conditions={"Bool": {"aws:SecureTransport": "false"}},
+            _refused("OnlyWithTls", "Client*", {"Bool": {"aws:SecureTransport": "false"}}),
+            _refused(
+                "OnlyThroughAnAccessPoint",
+                "Client*",
+                {"StringNotLike": {"elasticfilesystem:AccessPointArn": any_access_point}},
             ),
+            _refused("NobodyAsRoot", "ClientRootAccess", {}),
         ]
+    )
+
+
+def _refused(sid: str, action: str, conditions: Mapping[str, object]) -> iam.PolicyStatement:
+    return iam.PolicyStatement(
+        sid=sid,
+        effect=iam.Effect.DENY,
+        principals=[iam.AnyPrincipal()],
+        actions=[f"elasticfilesystem:{action}"],
+        resources=["*"],
+        conditions=dict(conditions),
     )

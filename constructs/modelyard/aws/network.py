@@ -13,24 +13,9 @@ from constructs import Construct
 
 from modelyard.aws.audit_log import AuditLog
 from modelyard.names import DISCOVERY_TAG, POD_SUBNETS_TAG
+from modelyard.spec.endpoints import Endpoints, interface_endpoints
 
 MOST_ZONES: Final = 3
-
-_AWS = ec2.InterfaceVpcEndpointAwsService
-_INTERFACE_ENDPOINTS: Final = {
-    "EcrApi": _AWS.ECR,
-    "EcrDocker": _AWS.ECR_DOCKER,
-    "Ec2": _AWS.EC2,
-    "Sts": _AWS.STS,
-    "Ssm": _AWS.SSM,
-    "Eks": _AWS.EKS,
-    "EksAuth": _AWS.EKS_AUTH,
-    "Sqs": _AWS.SQS,
-    "Logs": _AWS.CLOUDWATCH_LOGS,
-    "SecretsManager": _AWS.SECRETS_MANAGER,
-    "ElasticFileSystem": _AWS.ELASTIC_FILESYSTEM,
-    "Kms": _AWS.KMS,
-}
 
 
 class InferenceNetwork(Construct):
@@ -46,7 +31,7 @@ class InferenceNetwork(Construct):
         cidr: IPv4 range, /16 to /22.
         pod_cidr: Secondary CIDR, /16 to /22, with subnets for pods; default: none.
         nat_gateways: At most one per zone; a single one is cheaper, and a single point of failure.
-        interface_endpoints: Whether to add VPC endpoints for the AWS APIs that nodes call.
+        endpoints: VPC endpoints for the AWS APIs that nodes call: all, essential or none.
         log_retention_days: Days for which flow logs are kept.
         removal_policy: What happens to the flow logs when their stack is deleted.
     """
@@ -61,7 +46,7 @@ class InferenceNetwork(Construct):
         cidr: str = "10.64.0.0/16",
         pod_cidr: str | None = None,
         nat_gateways: int = 1,
-        interface_endpoints: bool = True,
+        endpoints: Endpoints = "all",
         log_retention_days: int = 90,
         removal_policy: RemovalPolicy = RemovalPolicy.RETAIN_ON_UPDATE_OR_DELETE,
     ) -> None:
@@ -110,13 +95,13 @@ class InferenceNetwork(Construct):
         endpoint = self.vpc.add_gateway_endpoint("S3", service=ec2.GatewayVpcEndpointAwsService.S3)
         for statement in _s3_statements(Stack.of(self)):
             endpoint.add_to_policy(statement)
-        if interface_endpoints:
-            add_interface_endpoints(
-                self,
-                vpc=self.vpc,
-                subnets=self.vpc.private_subnets,
-                cidrs=[cidr, *([pod_cidr] if pod_cidr else [])],
-            )
+        add_interface_endpoints(
+            self,
+            vpc=self.vpc,
+            subnets=self.vpc.private_subnets,
+            cidrs=[cidr, *([pod_cidr] if pod_cidr else [])],
+            endpoints=endpoints,
+        )
 
     def _add_pod_subnets(self, cidr: str, cluster_name: str) -> None:
         """A pod subnet next to each private subnet, with the same route out. The VPC CNI finds it by its tag
@@ -154,7 +139,7 @@ class ExistingNetwork(Construct):
         cidr: IPv4 range of the VPC, which may call the endpoints.
         subnets: Subnets of the nodes; default: the private subnets of `vpc`.
         route_tables: Ids of their route tables, for the S3 gateway endpoint; empty if the VPC has one.
-        interface_endpoints: Whether to add VPC endpoints for the AWS APIs that nodes call.
+        endpoints: VPC endpoints for the AWS APIs that nodes call: all, essential or none.
         flow_logs: Whether to add a flow log.
         log_retention_days: Days for which flow logs are kept.
         removal_policy: What happens to the flow logs when their stack is deleted.
@@ -169,7 +154,7 @@ class ExistingNetwork(Construct):
         cidr: str,
         subnets: Sequence[ec2.ISubnet] | None = None,
         route_tables: Sequence[str] = (),
-        interface_endpoints: bool = True,
+        endpoints: Endpoints = "all",
         flow_logs: bool = True,
         log_retention_days: int = 90,
         removal_policy: RemovalPolicy = RemovalPolicy.RETAIN_ON_UPDATE_OR_DELETE,
@@ -188,9 +173,8 @@ class ExistingNetwork(Construct):
                 route_table_ids=list(route_tables),
                 policy_document=iam.PolicyDocument(statements=_s3_statements(Stack.of(self))),
             )
-        if interface_endpoints:
-            inside = vpc.private_subnets if subnets is None else subnets
-            add_interface_endpoints(self, vpc=vpc, subnets=inside, cidrs=[cidr])
+        inside = vpc.private_subnets if subnets is None else subnets
+        add_interface_endpoints(self, vpc=vpc, subnets=inside, cidrs=[cidr], endpoints=endpoints)
 
 
 def _s3_statements(stack: Stack) -> list[iam.PolicyStatement]:
@@ -227,9 +211,17 @@ def add_flow_log(
 
 
 def add_interface_endpoints(
-    scope: Construct, *, vpc: ec2.IVpc, subnets: Sequence[ec2.ISubnet], cidrs: Sequence[str]
+    scope: Construct,
+    *,
+    vpc: ec2.IVpc,
+    subnets: Sequence[ec2.ISubnet],
+    cidrs: Sequence[str],
+    endpoints: Endpoints = "all",
 ) -> None:
     """VPC endpoints of AWS APIs, open only to `cidrs`."""
+    services = interface_endpoints(endpoints)
+    if not services:
+        return
     group = ec2.SecurityGroup(
         scope,
         "Endpoints",
@@ -240,10 +232,10 @@ def add_interface_endpoints(
     # Literals: template checkers cannot evaluate a CIDR that only CloudFormation knows.
     for cidr in cidrs:
         group.add_ingress_rule(ec2.Peer.ipv4(cidr), ec2.Port.tcp(443), "HTTPS from the VPC")
-    for name, service in _INTERFACE_ENDPOINTS.items():
+    for name, service in services.items():
         vpc.add_interface_endpoint(
             name,
-            service=service,
+            service=ec2.InterfaceVpcEndpointAwsService(service),
             open=False,
             security_groups=[group],
             subnets=ec2.SubnetSelection(subnets=list(subnets)),

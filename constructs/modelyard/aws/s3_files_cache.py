@@ -15,6 +15,7 @@ from modelyard.aws.file_servers import nfs_group
 from modelyard.aws.model_cache import CACHE_USER
 from modelyard.aws.pod_identity import PodIdentityRole
 from modelyard.aws.weights_reader import allow_reading
+from modelyard.names import EFS_NODE_ACCOUNT
 
 
 class S3FilesCache(Construct):
@@ -159,4 +160,4 @@ class S3FilesCache(Construct):
             )
         )
         allow_reading(role, [bucket])
-        role.associate(cluster_name=cluster_name, namespace="kube-system", service_account="efs-csi-node-sa")
+        role.associate(cluster_name=cluster_name, namespace="kube-system", service_account=EFS_NODE_ACCOUNT)

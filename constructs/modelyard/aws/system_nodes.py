@@ -12,6 +12,7 @@ from aws_cdk import aws_iam as iam
 from constructs import Construct
 
 from modelyard.aws.image_cache import may_fill
+from modelyard.names import SYSTEM_VOLUME_GIB
 
 NODE_POLICIES: Final = (
     "AmazonEKSWorkerNodePolicy",
@@ -49,7 +50,7 @@ class SystemNodeGroup(Construct):
         instance_types: Sequence[str] = ("m7g.large", "m6g.large"),
         count: int = 2,
         release_version: str | None = None,
-        volume_gib: int = 50,
+        volume_gib: int = SYSTEM_VOLUME_GIB,
         image_cache: str | None = None,
     ) -> None:
         super().__init__(scope, construct_id)

@@ -4,12 +4,18 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import replace
-from typing import Any
+from datetime import UTC, date, datetime
+from typing import Annotated, Any
 
 import typer
 from rich.text import Text
 
 from modelyard.cli.cost import model_cost_json, plan_cost_json, plan_cost_lines, throughput_json
+from modelyard.cli.environment_cost import (
+    environment_cost_json,
+    environment_cost_line,
+    print_environment_cost,
+)
 from modelyard.cli.hub import HubOption, with_hub
 from modelyard.cli.ledger_bar import has_colours, ledger_lines
 from modelyard.cli.printing import (
@@ -26,12 +32,14 @@ from modelyard.cli.workspace import EnvironmentsOption, EnvOption, ModelsOption,
 from modelyard.hardware import platform_facts
 from modelyard.memory.throughput import Throughput
 from modelyard.planning import ModelPlan, Plan
+from modelyard.planning.fixed_cost import environment_cost
 from modelyard.project import ENVIRONMENTS, MODELS, load_project
 
 _HELP = """Show what an environment runs: accelerators, memory, rollout, start-up, quota and cost.
 
 \b
   modelyard plan --env prod
+  modelyard plan --env prod --costs    what the environment costs besides its models, line by line
   modelyard plan --env dev --output json | jq .cost
 """
 
@@ -45,6 +53,9 @@ def plan(
     models: ModelsOption = MODELS,
     environments: EnvironmentsOption = ENVIRONMENTS,
     hub: HubOption = False,
+    costs: Annotated[
+        bool, typer.Option("--costs", help="Show what the environment costs besides its models.")
+    ] = False,
     output: OutputOption = Output.table,
 ) -> int:
     project = load_project(env, models, environments)
@@ -57,15 +68,19 @@ def plan(
         else:
             print_findings(project.findings)
         return 1
+    today = datetime.now(UTC).date()
     if output is Output.json:
-        print_json("Plan", **plan_json(planned))
+        print_json("Plan", **plan_json(planned, today))
+    elif costs:
+        print_environment_cost(planned.environment.name, environment_cost(planned, today))
+        return 0
     else:
         planned_names = {model.model.name for model in planned.models}
-        _print_plan(planned, sorted(project.catalogue.models.keys() - planned_names))
+        _print_plan(planned, sorted(project.catalogue.models.keys() - planned_names), today)
     return 0 if planned.deployable else 1
 
 
-def _print_plan(planned: Plan, left_out: Sequence[str]) -> None:
+def _print_plan(planned: Plan, left_out: Sequence[str], today: date) -> None:
     environment = planned.environment
     out = console()
     out.print(
@@ -95,6 +110,7 @@ def _print_plan(planned: Plan, left_out: Sequence[str]) -> None:
         )
     for line in plan_cost_lines(planned, platform_facts().hours_per_month):
         out.print(line, soft_wrap=True)
+    out.print(environment_cost_line(environment.name, environment_cost(planned, today)), soft_wrap=True)
     out.print(
         "WEIGHTS and KV CACHE are GiB of one GPU or NeuronCore; AT ONCE is how many requests of MAX LEN the cache holds.\n"
     )
@@ -153,13 +169,17 @@ def _row(model: ModelPlan) -> tuple[str, ...]:
     )
 
 
-def plan_json(planned: Plan) -> dict[str, Any]:
-    """The plan as data; memory in GiB, money in US dollars per hour, times in seconds."""
+def plan_json(planned: Plan, today: date) -> dict[str, Any]:
+    """The plan as data; memory in GiB, money in US dollars per hour, times in seconds. `today` decides what
+    the Kubernetes version costs."""
     return {
         "environment": planned.environment.name,
         "deployable": planned.deployable,
         "models": [model_json(model) for model in planned.models],
-        "cost": plan_cost_json(planned),
+        "cost": {
+            **plan_cost_json(planned),
+            "environment": environment_cost_json(environment_cost(planned, today)),
+        },
         "quotas": [
             {
                 "code": n.code,

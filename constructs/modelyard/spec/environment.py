@@ -8,7 +8,7 @@ from typing import Annotated, Literal, Self
 from pydantic import AfterValidator, BeforeValidator, Field, field_validator, model_validator
 
 from modelyard.findings import CHECKS
-from modelyard.names import EXTERNAL_SECRETS
+from modelyard.names import EFS_DRIVER, EXTERNAL_SECRETS
 from modelyard.reading import closest
 from modelyard.releases import ImageRoutes
 from modelyard.spec.cluster import Cluster, RoleArn, Team
@@ -340,6 +340,11 @@ class Environment(Document):
         return f"arn:{self.partition}:iam::{self.account}:role/modelyard-{self.name}-secrets"
 
     @property
+    def mounts_by_role(self) -> bool:
+        """Whether the EFS driver mounts the cache as a role that the environment's stacks have made."""
+        return self.cache.mounted_by_role and not self.cluster.has(EFS_DRIVER)
+
+    @property
     def delivers_from_aws(self) -> bool:
         """Whether AWS is part of the delivery: your own Git repository with your own Argo CD needs nothing
         there."""
@@ -412,6 +417,11 @@ class Environment(Document):
         if self.network.prefix_delegation:
             raise ValueError(
                 "network.prefixDelegation is a setting of a VPC CNI that Modelyard installs, and cluster.existing has its own"
+            )
+        if self.cache.file_system == "s3-files" and EFS_DRIVER in existing.has:
+            raise ValueError(
+                f"cache.fileSystem s3-files gives {EFS_DRIVER} a role, and cluster.existing has one of its own; use efs, or "
+                "cache.fileSystemId and cache.accessPointId"
             )
         if (self.secrets_reader is None) == (existing.secrets_role is not None):
             raise ValueError(

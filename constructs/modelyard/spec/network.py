@@ -8,6 +8,7 @@ from typing import Annotated, Self
 from pydantic import AfterValidator, Field, model_validator
 
 from modelyard.spec.document import Document
+from modelyard.spec.endpoints import Endpoints
 
 
 def check_network(text: str) -> str:
@@ -56,9 +57,10 @@ class Network(Document):
     hundreds of nodes."""
     nat_gateways: Annotated[int, Field(ge=1)] = 1
     """Number of NAT gateways; one per zone survives the loss of a zone, a single one is cheaper."""
-    interface_endpoints: bool = True
-    """VPC interface endpoints for the AWS APIs that nodes call, so that pulls and tokens bypass the NAT
-    gateway."""
+    endpoints: Endpoints = "all"
+    """VPC interface endpoints, billed by hour and zone: for `all` APIs of AWS that nodes call, for those
+    without which no node or pod starts (`essential`: EC2, ECR, EKS Auth), or `none`; the rest goes through
+    the NAT gateway."""
     flow_logs: bool = True
     """VPC flow logs; can be disabled only for an existing VPC, which may have its own."""
 

@@ -56,6 +56,12 @@ class Cache(Document):
         """What the sweep does."""
         return self.sweep or ("off" if self.file_system_id else "delete")
 
+    @property
+    def mounted_by_role(self) -> bool:
+        """Whether only the EFS driver's own IAM role may mount: of a file system of yours we know no policy,
+        and those of S3 Files and Lustre work in other ways."""
+        return self.file_system == "efs" and self.file_system_id is None
+
     @model_validator(mode="after")
     def _both_or_none(self) -> Self:
         if (self.file_system_id is None) != (self.access_point_id is None):

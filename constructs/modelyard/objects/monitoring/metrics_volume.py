@@ -4,18 +4,18 @@ from __future__ import annotations
 
 from typing import Any, Final
 
+from modelyard.names import METRICS_VOLUME_GIB, SILENCES_VOLUME_GIB
 from modelyard.objects.labels import platform_labels
 from modelyard.objects.manifest import Manifest, manifest
 from modelyard.spec import Environment
 
 STORAGE_CLASS: Final = "metrics"
 # A constant, because the operator does not grow the claim of a StatefulSet: a larger retention would fill a
-# volume that has stayed as small as it was. A million series at the chart's 30 s are 33,000 samples a second
-# of 1 to 2 bytes (Prometheus' documentation, Storage): 43 to 86 GB in 15 days. Of more, the oldest go.
-_VOLUME_GIB: Final = 100
+# volume that has stayed as small as it was (METRICS_VOLUME_GIB). A million series at the chart's 30 s are
+# 33,000 samples a second of 1 to 2 bytes (Prometheus' documentation, Storage): 43 to 86 GB in 15 days. Of
+# more, the oldest go.
 _RETENTION_GIB: Final = 85
 _RETENTION: Final = "15d"
-_SILENCES_GIB: Final = 1  # the smallest volume of gp3
 
 
 def metrics_class(environment: Environment) -> Manifest:
@@ -41,7 +41,7 @@ def prometheus_storage(environment: Environment) -> dict[str, Any]:
     return {
         "retention": _RETENTION,
         "retentionSize": f"{_RETENTION_GIB}GiB",
-        "storageSpec": _claim(_VOLUME_GIB),
+        "storageSpec": _claim(METRICS_VOLUME_GIB),
         "persistentVolumeClaimRetentionPolicy": _kept(environment),
     }
 
@@ -49,7 +49,7 @@ def prometheus_storage(environment: Environment) -> dict[str, Any]:
 def alertmanager_storage(environment: Environment) -> dict[str, Any]:
     """Values of `alertmanagerSpec`: silences, and who was told of what."""
     return {
-        "storage": _claim(_SILENCES_GIB),
+        "storage": _claim(SILENCES_VOLUME_GIB),
         "persistentVolumeClaimRetentionPolicy": _kept(environment),
     }
 

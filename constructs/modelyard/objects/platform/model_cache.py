@@ -27,6 +27,7 @@ def shared_model_cache(
     *,
     namespace: str,
     cache: Cache,
+    by_role: bool = True,  # whether the EFS driver has the role that a file system of ours admits
 ) -> Iterator[Manifest]:
     """StorageClass, PersistentVolume and claim `model-cache`, read-write from every zone at the same time."""
     labels = platform_labels(MODEL_CACHE)
@@ -44,6 +45,7 @@ def shared_model_cache(
         claim=CLAIM,
         namespace=namespace,
         cache=cache,
+        by_role=by_role,
         labels=labels,
         # Weights are expensive to fetch again: neither Flux nor Argo CD deletes the claim.
         annotations={
@@ -59,11 +61,12 @@ def static_volume(
     claim: str,
     namespace: str,
     cache: Cache,
+    by_role: bool = True,
     labels: Mapping[str, str],
     annotations: Mapping[str, str] | None = None,  # of the claim
 ) -> Iterator[Manifest]:
     """The cache's file system as a PersistentVolume, bound by name to a claim in `namespace`."""
-    csi, options = volume_source(cache)
+    csi, options = volume_source(cache, by_role=by_role)
     storage = {"storage": CACHE_SIZE}
     yield manifest(
         api_version="v1",
@@ -97,7 +100,7 @@ def static_volume(
     )
 
 
-def volume_source(cache: Cache) -> tuple[dict[str, Any], list[str]]:
+def volume_source(cache: Cache, *, by_role: bool = True) -> tuple[dict[str, Any], list[str]]:
     """The CSI source of the cache's PersistentVolume, and its mount options. Ids that exist only after the
     deploy are `${NAME}`, which Flux substitutes."""
 
@@ -115,4 +118,8 @@ def volume_source(cache: Cache) -> tuple[dict[str, Any], list[str]]:
     handle = f"{file_system}::{cache.access_point_id or value(ACCESS_POINT_ID)}"
     if cache.file_system == "s3-files":
         handle = f"s3files:{handle}"  # without the prefix the driver assumes EFS
-    return {"driver": "efs.csi.aws.com", "volumeHandle": handle}, ["tls"]
+    # With `iam` the mount helper signs with the credentials of the driver's pod on the node (aws/efs-utils
+    # 2.3: Pod Identity before the node's role). S3 Files always does. API servers let mount options change;
+    # they hold from the next mount on.
+    options = ["tls", "iam"] if by_role and cache.mounted_by_role else ["tls"]
+    return {"driver": "efs.csi.aws.com", "volumeHandle": handle}, options

@@ -56,6 +56,7 @@ def platform(plan: Plan) -> Iterator[Manifest]:
     yield from shared_model_cache(
         namespace=environment.namespace,
         cache=environment.cache,
+        by_role=environment.mounts_by_role,
     )
     if environment.cache.file_system == "lustre":
         yield from lustre_owner(environment.cache)
