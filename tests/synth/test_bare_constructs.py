@@ -219,3 +219,24 @@ def test_nodes_keys_and_logs_are_constructs_of_their_own() -> None:
     template.has_resource_properties("AWS::KMS::Key", {"EnableKeyRotation": True})
     template.has_resource_properties("AWS::EKS::PodIdentityAssociation", {"ServiceAccount": "pod"})
     assert nodes.role.role_arn
+
+
+def test_a_cluster_of_somebody_else_is_given_what_it_lacks() -> None:
+    """Without a network, and without anything that is there."""
+    stack = cdk.Stack(cdk.App(), "Shared")
+    people = aws.TeamAccess(principals=["arn:aws:iam::123456789012:role/search"], edits=["search"])
+    adopted = aws.AdoptedCluster(
+        stack, "Cluster", name="shared", version="1.36", has=["metrics-server"], teams={"search": people}
+    )
+    template = Template.from_stack(stack)
+
+    assert set(adopted.addons) == {
+        *("eks-pod-identity-agent", "eks-node-monitoring-agent"),
+        *("aws-ebs-csi-driver", "aws-efs-csi-driver"),
+    }
+    template.all_resources_properties(
+        "AWS::EKS::Addon", {"ClusterName": "shared", "ResolveConflicts": "NONE"}
+    )
+    template.has_resource_properties("AWS::EKS::AccessEntry", {"PrincipalArn": people.principals[0]})
+    template.resource_count_is("AWS::EKS::Cluster", 0)
+    assert adopted.efs_driver is None

@@ -18,6 +18,7 @@ from modelyard.live.verification.checks import Observation, verify
 from modelyard.spec import Environment
 from modelyard.writing import MARKER, Ownership, tree_files, write_tree_files
 from tests.unit.given import an_environment
+from tests.unit.test_existing_cluster import in_shared
 
 
 class Account(live.Account):
@@ -424,3 +425,49 @@ def test_what_may_pass_by_itself_is_told_from_what_does_not(
     (failed,) = [answer for answer in verify(account, settings, tree) if answer.problems]
 
     assert (failed.check, failed.transient, failed.final) == (check, transient, not transient)
+
+
+class TestExistingCluster:
+    """Of a cluster that somebody else manages, only what Modelyard has installed is judged."""
+
+    @pytest.fixture
+    def shared(self) -> Environment:
+        return in_shared({"has": {"metrics-server": "v0.8.1"}}, checks={"smoke": False})
+
+    def seen(self, account: Account, shared: Environment, tree: Path) -> dict[str, Observation]:
+        return {each.check: each for each in verify(account, shared, tree)}
+
+    def test_its_nodes_and_its_open_api_server_are_its_owners(self, shared: Environment, tree: Path) -> None:
+        account = Account(shared.name, "shared")
+        assert account.cluster is not None
+        account.cluster["resourcesVpcConfig"]["endpointPublicAccess"] = True
+        account.nodegroups["theirs"] = {"status": "DEGRADED"}
+        account.addons = {"aws-efs-csi-driver": {"status": "ACTIVE"}}
+
+        found = self.seen(account, shared, tree)
+
+        assert "node groups" not in found
+        assert found["cluster"].problems == ()
+
+    @pytest.mark.parametrize(("addon", "problems"), [("metrics-server", 0), ("aws-efs-csi-driver", 1)])
+    def test_addons_that_it_had_are_its_owners(
+        self, shared: Environment, tree: Path, addon: str, problems: int
+    ) -> None:
+        account = Account(shared.name, "shared")
+        account.addons = {"eks-pod-identity-agent": {"status": "ACTIVE"}, addon: {"status": "CREATE_FAILED"}}
+
+        assert len(self.seen(account, shared, tree)["add-ons"].problems) == problems
+
+
+def test_argo_cd_of_your_own_needs_no_stack_for_the_delivery(tree: Path) -> None:
+    settings = an_environment(
+        delivery="argocd",
+        git={"url": "https://git.example.org/models.git"},
+        cache={"fileSystemId": "fs-0123456789abcdef0", "accessPointId": "fsap-0123456789abcdef0"},
+    )
+    account = Account(settings.name, settings.cluster_name)
+    account.stacks = [each for each in account.stacks if not each["StackName"].endswith("-delivery")]
+
+    [stacks] = [each for each in verify(account, settings, tree) if each.check == "stacks"]
+
+    assert stacks.problems == ()

@@ -5,6 +5,7 @@ from __future__ import annotations
 import warnings
 from typing import Any
 
+from modelyard.aws.adopted_cluster import AdoptedCluster
 from modelyard.aws.alert_topic import AlertPublisher
 from modelyard.aws.argo_cd import ManagedArgoCd
 from modelyard.aws.audit_log import AuditLog
@@ -25,12 +26,14 @@ from modelyard.aws.network import ExistingNetwork, InferenceNetwork
 from modelyard.aws.pod_identity import PodIdentityRole
 from modelyard.aws.private_bucket import PrivateBucket
 from modelyard.aws.s3_files_cache import S3FilesCache
-from modelyard.aws.secrets import ModelSecrets
+from modelyard.aws.secrets import AssumedReader, ModelSecrets
 from modelyard.aws.system_nodes import SystemNodeGroup
 from modelyard.aws.weights_reader import WeightsReader
 
 __all__ = [
+    "AdoptedCluster",
     "AlertPublisher",
+    "AssumedReader",
     "AuditLog",
     "CheckReports",
     "CostAlarms",
