@@ -1,8 +1,8 @@
 """Build a Kubernetes control plane, Flux and their CRDs from Go modules, for `tests/cluster` alone.
 
 No package registry has these programs ready-made. They are built once into a cache outside the checkout, one
-folder a group, named after what it was built from. `.tools/control-plane.json` tells the tests where they are;
-without Go that file is not there, and this says what is missing.
+folder a group, named after what it was built from. `.tools/control-plane.json` tells the tests where they
+are; without Go that file is not there, and this says what is missing.
 """
 
 from __future__ import annotations

@@ -18,8 +18,8 @@ from tests.cluster.certificates import Certificates
 from tests.cluster.programs import Running, free_port, running, until
 
 ADMISSION = ("NodeRestriction", "ExtendedResourceToleration")
-"""What EKS enables beside Kubernetes' defaults (docs.aws.amazon.com/eks/latest/userguide/platform-versions.html,
-2026-11); the defaults have PodSecurity, ResourceQuota, LimitRanger, Priority and admission policies."""
+"""What EKS enables beside Kubernetes' defaults, which have PodSecurity, ResourceQuota, LimitRanger, Priority
+and admission policies (docs.aws.amazon.com/eks/latest/userguide/platform-versions.html, 2026-11)."""
 
 WITHOUT = ("node-lifecycle-controller", "node-ipam-controller", "taint-eviction-controller")
 """Controllers that would taint nodes whose kubelet sends nothing, and evict their pods."""

@@ -1,4 +1,4 @@
-"""The objects of an environment as a delivery engine brings them: from rendered files, with values filled in."""
+"""The objects of an environment as a delivery engine brings them: from files, with values filled in."""
 
 from __future__ import annotations
 
