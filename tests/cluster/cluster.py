@@ -99,8 +99,9 @@ class Cluster:
             self.api.delete(item)
             if item["metadata"].get("finalizers"):  # of a controller that is not here
                 self._release(item)
-        for event in self.api.list("v1", "Event"):
-            self.api.delete(event)
+        for kind in ("Pod", "Event", "Node"):  # made by tests, by controllers, and played
+            for item in self.api.list("v1", kind):
+                self.api.delete(item, at_once=kind == "Pod")
         until(
             lambda: not [*self._left(put)],
             "the end of everything",

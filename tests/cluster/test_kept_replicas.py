@@ -46,7 +46,7 @@ def given(cluster: Cluster, *, policy: str) -> None:
 
 
 def in_force(cluster: Cluster, policy: str) -> bool:
-    """The API server reads policies a moment after they are stored: this one is asked about another object."""
+    """The API server obeys policies a moment after they are stored: it is asked about another object."""
     probe = {
         **server(tree({"min": 2, "max": 6})),
         "metadata": {**server(tree({"min": 2, "max": 6}))["metadata"], "name": "probe"},

@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Iterable, Iterator
 from typing import Any
 
 from tests.cluster.api import Api, Object, Refused
 from tests.cluster.cluster import condition, named
 from tests.cluster.programs import until
+
+_TRIED = 4
+"""Seconds of a controller's tries after the first refusal; it doubles the time between them."""
 
 
 def refused_pods(api: Api) -> list[str]:
@@ -22,14 +26,22 @@ def refused_pods(api: Api) -> list[str]:
 
 
 def settled(api: Api) -> list[str]:
-    """Wait until every Deployment and Job has the pods that it asks for, or was refused one; returns the
-    refusals."""
+    """Wait until every Deployment and Job has the pods that it asks for, or is refused them for good; returns
+    the refusals.
+
+    One is for good when a controller has tried for seconds: an account that was made a moment ago is not known
+    to admission yet.
+    """
+    first_refusal: list[float] = []
 
     def done() -> bool:
-        return bool(refused_pods(api)) or not [*waiting(api)]
+        if refused_pods(api) and not first_refusal:
+            first_refusal.append(time.monotonic())
+        tried = bool(first_refusal) and time.monotonic() - first_refusal[0] > _TRIED
+        return tried or not [*waiting(api)]
 
-    until(done, "pods of the workloads", seconds=120)
-    return refused_pods(api)
+    until(done, "pods of the workloads", seconds=120, lacking=lambda: waiting(api))
+    return refused_pods(api) if [*waiting(api)] else []
 
 
 def waiting(api: Api) -> Iterator[str]:
