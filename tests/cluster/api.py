@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import ssl
+import time
 from collections.abc import Iterable, Mapping
 from pathlib import Path
 from types import TracebackType
@@ -16,6 +17,8 @@ Object = dict[str, Any]
 _APPLY = "application/apply-patch+yaml"  # JSON is YAML
 _MERGE = "application/merge-patch+json"
 MANAGER = "tests"
+_BUSY = 20
+"""Seconds for which an answer of "too many requests" is asked again."""
 
 
 class Refused(Exception):
@@ -173,7 +176,15 @@ class Api:
     ) -> Object:
         text = None if content is None else json.dumps(content, default=str)
         headers = {} if content is None else {"Content-Type": kind}
-        answer = self._http.request(method, path, params=params, content=text, headers=headers)
+
+        def asked() -> httpx.Response:
+            return self._http.request(method, path, params=params, content=text, headers=headers)
+
+        answer = asked()
+        end = time.monotonic() + _BUSY
+        while answer.status_code == 429 and time.monotonic() < end:  # for a moment after a CRD came
+            time.sleep(0.1)
+            answer = asked()
         if answer.is_error:
             raise Refused(answer.status_code, _message(answer))
         found: Object = answer.json()

@@ -108,13 +108,18 @@ class Running:
 
 @contextmanager
 def running(
-    name: str, arguments: Sequence[str], folder: Path, *, variables: dict[str, str] | None = None
+    name: str,
+    arguments: Sequence[str],
+    folder: Path,
+    *,
+    variables: dict[str, str] | None = None,
+    executable: Path | None = None,
 ) -> Iterator[Running]:
-    """The program `name`, until the block ends, however it ends."""
+    """The built program `name`, or another executable, until the block ends, however it ends."""
     log = folder / f"{name}.log"
     with log.open("wb") as output:
         process = subprocess.Popen(
-            [sys.executable, "-IS", "-c", _DYING_WITH_ITS_PARENT, program(name), *arguments],
+            [sys.executable, "-IS", "-c", _DYING_WITH_ITS_PARENT, executable or program(name), *arguments],
             cwd=folder,
             # Nothing of the shell's: no kubeconfig, no proxy, no credentials of AWS.
             env={"HOME": str(folder), "PATH": "/usr/bin:/bin", **(variables or {})},

@@ -29,8 +29,8 @@ def settled(api: Api) -> list[str]:
     """Wait until every Deployment and Job has the pods that it asks for, or is refused them for good; returns
     the refusals.
 
-    One is for good when a controller has tried for seconds: an account that was made a moment ago is not known
-    to admission yet.
+    One is for good when a controller has tried for seconds: admission does not know an account yet that was
+    made a moment ago.
     """
     first_refusal: list[float] = []
 
