@@ -34,8 +34,15 @@ class Flux:
     def publish(self, tree: Mapping[Path, str]) -> None:
         """As a delivery does, without waiting for the minute in which Flux looks again."""
         self._store.publish(tree)
+        self._ask(self._bucket())
+
+    def look_at(self, name: str) -> None:
+        """Let it compare a Kustomization with the cluster now, not within ten minutes."""
+        self._ask(self.kustomizations()[name])
+
+    def _ask(self, item: Object) -> None:
         asked = {"reconcile.fluxcd.io/requestedAt": datetime.now(UTC).isoformat()}
-        self._api.merge(self._bucket(), {"metadata": {"annotations": asked}})
+        self._api.merge(item, {"metadata": {"annotations": asked}})
 
     def _bucket(self) -> Object:
         found = self._api.get("source.toolkit.fluxcd.io/v1", "Bucket", FLUX_SOURCE, FLUX_NAMESPACE)
