@@ -187,7 +187,6 @@ def _last_line(text: str) -> str:
 
 def install(groups: Sequence[Group]) -> int:
     """Build what is missing, and write where everything is."""
-    PROGRAMS.unlink(missing_ok=True)
     version = go_version(groups)
     targets = {group.name: cache() / key(group, version) for group in groups}
     missing = [group for group in groups if not built(group, targets[group.name])]
@@ -210,9 +209,11 @@ def main(arguments: Sequence[str]) -> int:
     try:
         return install([group for group in GROUPS if group.wanted or everything])
     except CannotBuild as reason:
+        PROGRAMS.unlink(missing_ok=True)
         print(f"no control plane: {reason}")
         return 0
     except RuntimeError as problem:
+        PROGRAMS.unlink(missing_ok=True)
         print(problem, file=sys.stderr)
         return 1
 
