@@ -44,18 +44,23 @@ down: install ## Destroy what `make up` deployed, and stop the embedded AWS
 .PHONY: test
 test: install ## Run every test that needs neither AWS, Docker nor Go, but for the stories: minutes
 	@$(PYTHON) .ci/install_promtool.py
-	@$(RUN) $(PYTEST) -m "not story" --ignore=tests/engine $(TESTS)
+	@$(RUN) $(PYTEST) -m "not story" --ignore=tests/engine --ignore=tests/cluster $(TESTS)
 
 .PHONY: stories
 stories: install ## Run the long tests: every deployment to the embedded AWS, fresh checkouts, pages of docs/
 	@$(PYTHON) .ci/install_promtool.py
-	@$(RUN) $(PYTEST) -m story --ignore=tests/engine $(TESTS)
+	@$(RUN) $(PYTEST) -m story --ignore=tests/engine --ignore=tests/cluster $(TESTS)
 
 .PHONY: contract
 contract: install ## Run the tests with the real vLLM and llama-server on the CPU, where they install: minutes
 	@$(PYTHON) .ci/install_vllm.py
 	@$(PYTHON) .ci/install_llama.py
 	@if [ -f .venv-vllm/.installed ] || [ -f .venv-llama/.installed ]; then $(RUN) pytest -q tests/engine; fi
+
+.PHONY: e2e
+e2e: install ## Run the tests with a real Kubernetes control plane and Flux, where Go is installed: minutes
+	@$(PYTHON) .ci/install_control_plane.py
+	@if [ -f .tools/control-plane.json ]; then $(RUN) pytest -q --durations=10 tests/cluster; fi
 
 .PHONY: unit
 unit: install ## Run the pure tests: seconds

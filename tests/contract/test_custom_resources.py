@@ -13,6 +13,7 @@ import pytest
 from modelyard.object_rules.api_schemas import is_custom
 from modelyard.object_rules.definitions import Schema, complaints, definitions
 from tests.contract.conftest import SHIPPED, Tree
+from tests.contract.custom_resource_mistakes import MISTAKES
 
 KINDS = [
     ("argoproj.io/v1alpha1", "Application"),
@@ -67,39 +68,7 @@ def _set(item: dict[str, Any], path: tuple[Any, ...], value: object) -> dict[str
     return changed
 
 
-REQUIREMENT = ("spec", "template", "spec", "requirements", 0)
-
-
-@pytest.mark.parametrize(
-    ("kind", "path", "value", "complaint"),
-    [
-        ("NodePool", ("spec", "limit"), {}, "Additional properties are not allowed"),
-        ("NodePool", ("spec", "disruption", "consolidateAfter"), "soon", "does not match"),
-        (
-            "NodePool",
-            (*REQUIREMENT, "values"),
-            [],
-            "requirements with operator 'In' must have a value defined",
-        ),
-        ("NodePool", (*REQUIREMENT, "key"), "karpenter.sh/instance-family", "is restricted"),
-        (
-            "NodePool",
-            ("spec", "disruption", "budgets", 0, "schedule"),
-            "0 4 * * *",
-            "'schedule' must be set with 'duration'",
-        ),
-        ("EC2NodeClass", ("spec", "role"), "node", "must specify exactly one of ['role', 'instanceProfile']"),
-        ("EC2NodeClass", ("spec", "amiSelectorTerms", 0, "alias"), "al2023", "improperly formatted"),
-        ("EC2NodeClass", ("spec", "amiSelectorTerms", 0, "alias"), "beos@v1", "family is not supported"),
-        ("EC2NodeClass", ("spec", "tags", "eks:eks-cluster-name"), "x", "restricted tag"),
-        ("ScaledObject", ("spec", "minReplicaCount"), 100, "minReplicaCount"),
-        ("ScaledObject", ("spec", "triggers", 0, "metricType"), 1, "is not of type 'string'"),
-        ("ServiceMonitor", ("spec", "endpoints", 0, "interval"), "often", "does not match"),
-        ("PodMonitor", ("spec", "podMetricsEndpoints", 0, "portNumber"), "metrics", "is not of type"),
-        ("PrometheusRule", ("spec", "groups", 0, "rules", 0, "expr"), None, "is not of type"),
-        ("ExternalSecret", ("spec", "data", 0, "secretKey"), None, "None is not of type 'string'"),
-    ],
-)
+@pytest.mark.parametrize(("kind", "path", "value", "complaint"), MISTAKES)
 def test_a_planted_mistake_is_refused(
     every: list[dict[str, Any]], kind: str, path: tuple[Any, ...], value: object, complaint: str
 ) -> None:

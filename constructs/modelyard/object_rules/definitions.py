@@ -181,8 +181,9 @@ def _complaints(item: Mapping[str, Any], schema: Schema) -> list[str]:
         "metadata": {"type": "object"},
     }
     validator = jsonschema.Draft202012Validator(closed)
-    errors = [f"{error.json_path}: {error.message}" for error in validator.iter_errors(item)]
-    return errors or list(_broken_rules(_defaulted(item, schema), schema, "$"))
+    filled = _defaulted(item, schema)
+    errors = [f"{error.json_path}: {error.message}" for error in validator.iter_errors(filled)]
+    return errors or list(_broken_rules(filled, schema, "$"))
 
 
 def _closed(schema: Any) -> Any:
@@ -207,10 +208,17 @@ def _closed(schema: Any) -> Any:
 
 
 def _defaulted(value: Any, schema: Schema) -> Any:
-    """`value` with the schema's defaults, which the API server fills in before it evaluates the rules."""
+    """`value` with the schema's defaults, which the API server fills in before it validates: for fields that
+    are absent, and for those that are null without being nullable."""
     if isinstance(value, dict):
         inner = schema.get("properties", {})
-        filled = {name: s["default"] for name, s in inner.items() if "default" in s} | value
+        defaults = {name: s["default"] for name, s in inner.items() if "default" in s}
+        stated = {
+            key: one
+            for key, one in value.items()
+            if one is not None or key not in defaults or inner[key].get("nullable")
+        }
+        filled = defaults | stated
         other = schema.get("additionalProperties")
         rest = other if isinstance(other, dict) else {}
         return {key: _defaulted(one, inner.get(key, rest)) for key, one in filled.items()}

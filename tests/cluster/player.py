@@ -1,0 +1,144 @@
+"""What is not there is played: kubelets run every pod at once, and other controllers say that all is well.
+
+Deployments, Jobs, ReplicaSets, claims and disruption budgets are not played: their controllers see the pods.
+"""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
+from datetime import UTC, datetime
+from typing import Any
+
+from tests.cluster.api import Api, Object, Refused
+from tests.cluster.cluster import condition
+
+CONTROLLERS = (
+    ("helm.toolkit.fluxcd.io/v2", "HelmRelease"),
+    ("source.toolkit.fluxcd.io/v1", "HelmRepository"),
+    ("source.toolkit.fluxcd.io/v1", "GitRepository"),
+    ("external-secrets.io/v1", "ExternalSecret"),
+    ("external-secrets.io/v1", "ClusterSecretStore"),
+    ("keda.sh/v1alpha1", "ScaledObject"),
+    ("karpenter.sh/v1", "NodePool"),
+    ("karpenter.k8s.aws/v1", "EC2NodeClass"),
+)
+"""Kinds whose objects become ready at once."""
+
+_PERIOD = 0.2  # seconds
+
+
+class Player:
+    """`failing`: beginnings of the names of Jobs that fail."""
+
+    def __init__(self, api: Api) -> None:
+        self._api = api
+        self.failing: set[str] = set()
+        self.lost: list[Exception] = []
+
+    def play(self) -> None:
+        """One round."""
+        for pod in self._api.list("v1", "Pod"):
+            if pod.get("status", {}).get("phase") == "Pending" and not pod["metadata"].get(
+                "deletionTimestamp"
+            ):
+                self._run(pod)
+        for job in self._api.list("batch/v1", "Job"):
+            if self._fails(job["metadata"]["name"]) and not condition(job, "FailureTarget"):
+                self._set(job, {"conditions": [_condition("FailureTarget", "True", "played")]})
+        for version, kind in CONTROLLERS:
+            for item in self._api.list(version, kind):
+                seen = item.get("status", {}).get("observedGeneration")
+                if condition(item, "Ready") != "True" or seen not in {None, item["metadata"]["generation"]}:
+                    self._ready(item)
+
+    def _fails(self, name: str) -> bool:
+        return any(name.startswith(each) for each in self.failing)
+
+    def _run(self, pod: Object) -> None:
+        owner = next(iter(pod["metadata"].get("ownerReferences", [])), {"kind": "", "name": ""})
+        if owner["kind"] == "Job":
+            if self._fails(owner["name"]):
+                return
+            ended = {"terminated": {"exitCode": 0, "reason": "Completed", "finishedAt": _now()}}
+            status: dict[str, Any] = {
+                "phase": "Succeeded",
+                "containerStatuses": _containers(pod, ended, ready=False),
+            }
+        else:
+            conditions = [
+                _condition(kind, "True", "played") for kind in ("Ready", "ContainersReady", "Initialized")
+            ]
+            status = {
+                "phase": "Running",
+                "podIP": "100.64.0.10",
+                "podIPs": [{"ip": "100.64.0.10"}],
+                "conditions": conditions,
+                "containerStatuses": _containers(pod, {"running": {"startedAt": _now()}}, ready=True),
+            }
+        self._set(pod, status)
+
+    def _ready(self, item: Object) -> None:
+        status: dict[str, Any] = {"conditions": [_condition("Ready", "True", "played")]}
+        if item["kind"] in {"HelmRelease", "HelmRepository", "GitRepository"}:
+            status["observedGeneration"] = item["metadata"]["generation"]
+        self._set(item, status)
+
+    def _set(self, item: Object, status: dict[str, Any]) -> None:
+        try:
+            self._api.set_status(item, status)
+        except Refused as refusal:
+            if refusal.code not in {404, 409}:
+                raise
+
+
+@contextmanager
+def playing(api: Api) -> Iterator[Player]:
+    """Play until the block ends.
+
+    Raises:
+        Exception: what went wrong while it played.
+    """
+    player, stop = Player(api), threading.Event()
+
+    def work() -> None:
+        while not stop.wait(_PERIOD):
+            try:
+                player.play()
+            except Exception as error:  # noqa: BLE001 - told at the end, in the test's own thread
+                player.lost.append(error)
+                return
+
+    thread = threading.Thread(target=work, daemon=True)
+    thread.start()
+    try:
+        yield player
+    finally:
+        stop.set()
+        thread.join()
+    for error in player.lost:
+        raise error
+
+
+def _containers(pod: Object, state: dict[str, Any], *, ready: bool) -> list[dict[str, Any]]:
+    return [
+        {
+            "name": each["name"],
+            "image": each["image"],
+            "imageID": "",
+            "ready": ready,
+            "restartCount": 0,
+            "state": state,
+        }
+        for each in pod["spec"]["containers"]
+    ]
+
+
+def _condition(kind: str, status: str, reason: str) -> dict[str, str]:
+    now = _now()
+    return {"type": kind, "status": status, "reason": reason, "message": "played", "lastTransitionTime": now}
+
+
+def _now() -> str:
+    return datetime.now(UTC).strftime("%Y-%m-%dT%H:%M:%SZ")

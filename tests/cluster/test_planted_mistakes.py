@@ -1,0 +1,243 @@
+"""Mistakes of the kind that schemas let pass: the API server refuses each, and nothing without it."""
+
+from __future__ import annotations
+
+import pytest
+
+from tests.cluster.api import Object
+from tests.cluster.cluster import Cluster
+from tests.cluster.trees import planned, rendered
+from tests.cluster.workloads import pod_of, refusal, settled
+from tests.contract.mutations import (
+    CRON_POD,
+    GONE,
+    GROUP,
+    GROUP_WORKER,
+    MODEL,
+    POD,
+    SERVER,
+    Mutation,
+)
+
+ROLLING = ("spec", "strategy", "rollingUpdate")
+
+OBJECTS = (
+    (
+        Mutation("unknown field", "Deployment", MODEL, (*POD, "gracePeriod"), 30),
+        "field not declared in schema",
+    ),
+    (
+        Mutation("rollout that stands still", "Deployment", MODEL, (*ROLLING, "maxSurge"), 0),
+        "may not be 0 when",
+    ),
+    (
+        Mutation(
+            "half of a GPU", "Deployment", MODEL, (*SERVER, "resources", "limits", "nvidia.com/gpu"), "500m"
+        ),
+        "must be an integer",
+    ),
+    (
+        Mutation(
+            "more GPUs asked than given",
+            "Deployment",
+            MODEL,
+            (*SERVER, "resources", "requests"),
+            {"nvidia.com/gpu": "2"},
+        ),
+        "must be equal to nvidia.com/gpu limit",
+    ),
+    (Mutation("mount of nothing", "Deployment", MODEL, (*POD, "volumes", "shm")), "Not found"),
+    (
+        Mutation(
+            "selector of other pods",
+            "Deployment",
+            MODEL,
+            ("spec", "selector", "matchLabels", "app.kubernetes.io/instance"),
+            "other",
+        ),
+        "`selector` does not match template `labels`",
+    ),
+    (
+        Mutation(
+            "resized static volume",
+            "PersistentVolumeClaim",
+            "model-cache",
+            ("spec", "resources", "requests", "storage"),
+            "4000Gi",
+        ),
+        "only dynamically provisioned pvc can be resized",
+    ),
+    (
+        Mutation(
+            "another job of the same name",
+            "Job",
+            "qwen3-32b-fp8-fetch-*",
+            (*POD, "priorityClassName"),
+            "batch",
+        ),
+        "field is immutable",
+    ),
+    (
+        Mutation("endless restarts", "CronJob", "nightly", (*CRON_POD, "restartPolicy"), "Always", "serving"),
+        'valid values: "OnFailure", "Never"',
+    ),
+    (
+        Mutation("budget of two kinds", "PodDisruptionBudget", MODEL, ("spec", "minAvailable"), 1),
+        "minAvailable and maxUnavailable cannot be both set",
+    ),
+    (
+        Mutation(
+            "two ports of one name",
+            "Service",
+            MODEL,
+            ("spec", "ports"),
+            [{"name": "http", "port": 80}, {"name": "http", "port": 81}],
+        ),
+        "Duplicate value",
+    ),
+)
+"""What the server refuses to store, and in which words."""
+
+PODS = (
+    (
+        Mutation("no seccomp profile", "Deployment", MODEL, (*POD, "securityContext", "seccompProfile")),
+        "seccompProfile",
+    ),
+    (
+        Mutation("unconfined container", "Deployment", MODEL, (*SERVER, "securityContext")),
+        "allowPrivilegeEscalation",
+    ),
+    (Mutation("root", "Deployment", MODEL, (*POD, "securityContext", "runAsNonRoot")), "runAsNonRoot"),
+    (Mutation("host's processes", "Deployment", MODEL, (*POD, "hostIPC"), True), "host namespaces"),
+    (
+        Mutation(
+            "folder of the node",
+            "Deployment",
+            MODEL,
+            (*POD, "volumes", "home"),
+            {"name": "home", "hostPath": {"path": "/"}},
+        ),
+        "restricted volume types",
+    ),
+    (
+        Mutation(
+            "unconfined init container",
+            "Deployment",
+            MODEL,
+            (*POD, "initContainers", "await-weights", "securityContext"),
+        ),
+        'container "await-weights" must set securityContext',
+    ),
+    (
+        Mutation("account that nobody made", "Deployment", MODEL, (*POD, "serviceAccountName"), "nobody"),
+        'serviceaccount "nobody" not found',
+    ),
+    (
+        Mutation("priority that nobody made", "Deployment", MODEL, (*POD, "priorityClassName"), "high"),
+        "no PriorityClass with name high",
+    ),
+    (
+        Mutation(
+            "worker of a group", "LeaderWorkerSet", GROUP, (*GROUP_WORKER, "securityContext"), GONE, "serving"
+        ),
+        "violates PodSecurity",
+    ),
+    (
+        Mutation("batch", "CronJob", "nightly", (*CRON_POD, "securityContext"), GONE, "serving"),
+        "violates PodSecurity",
+    ),
+)
+"""What the server stores, and whose pods it refuses: a workload that never gets one."""
+
+
+def only(items: list[Object], mutation: Mutation) -> Object:
+    [found] = mutation.applied([item for item in items if _is(item, mutation)][:1])
+    return found
+
+
+def _is(item: Object, mutation: Mutation) -> bool:
+    stem = mutation.object.removesuffix("*")
+    name = item["metadata"]["name"]
+    return bool(
+        item["kind"] == mutation.kind
+        and (name == stem or (mutation.object != stem and name.startswith(stem)))
+    )
+
+
+def ready(cluster: Cluster, name: str) -> list[Object]:
+    """Everything but workloads, stored."""
+    items = [item for item in rendered(planned(name)) if cluster.known(item)]
+    cluster.put([item for item in items if item["kind"] not in {"Deployment", "CronJob", "DaemonSet"}])
+    return items
+
+
+@pytest.mark.parametrize("environment", ["prod", "serving"])
+def test_an_object_with_a_mistake_is_refused(cluster: Cluster, environment: str) -> None:
+    items = ready(cluster, environment)
+    cases = [(mutation, words) for mutation, words in OBJECTS if mutation.environment == environment]
+    whole = [item for mutation, _ in cases for item in items if _is(item, mutation)]
+
+    assert [cluster.dry_run(item) for item in whole] == [None for _ in whole]
+
+    said = {mutation.name: cluster.dry_run(only(items, mutation)) or "accepted" for mutation, _ in cases}
+    assert {
+        name: text for (name, text), (_, words) in zip(said.items(), cases, strict=True) if words not in text
+    } == {}
+
+
+@pytest.mark.parametrize("environment", ["prod", "serving"])
+def test_a_pod_with_a_mistake_is_refused(cluster: Cluster, environment: str) -> None:
+    items = ready(cluster, environment)
+    cases = [(mutation, words) for mutation, words in PODS if mutation.environment == environment]
+    whole = [_pod(item) for mutation, _ in cases for item in items if _is(item, mutation)]
+
+    assert [refusal(cluster.api, pod) for pod in whole] == [None for _ in whole]
+
+    said = {
+        mutation.name: refusal(cluster.api, _pod(only(items, mutation))) or "accepted"
+        for mutation, _ in cases
+    }
+    assert {
+        name: text for (name, text), (_, words) in zip(said.items(), cases, strict=True) if words not in text
+    } == {}
+
+
+def _pod(item: Object) -> Object:
+    spec = item["spec"]
+    if item["kind"] == "LeaderWorkerSet":
+        return pod_of(item, spec["leaderWorkerTemplate"]["workerTemplate"], "planted")
+    return pod_of(
+        item, (spec["jobTemplate"]["spec"] if item["kind"] == "CronJob" else spec)["template"], "planted"
+    )
+
+
+def test_a_workload_without_its_pods_does_not_go_unnoticed(cluster: Cluster) -> None:
+    items = ready(cluster, "prod")
+    broken = only(items, PODS[0][0])
+
+    cluster.put([broken])
+
+    assert any("violates PodSecurity" in said for said in settled(cluster.api))
+
+
+def test_a_team_gets_no_more_accelerators_than_its_share(cluster: Cluster) -> None:
+    """The plan refuses more; a patch of somebody else's does not pass the server either."""
+    items = ready(cluster, "existing")
+    [share] = [
+        item
+        for item in items
+        if item["kind"] == "ResourceQuota" and item["metadata"]["name"] == "search-accelerators"
+    ]
+    of_team = share["spec"]["scopeSelector"]["matchExpressions"][0]["values"]
+    [server] = [
+        item
+        for item in items
+        if item["kind"] == "Deployment"
+        and item["spec"]["template"]["spec"].get("priorityClassName") in of_team
+    ]
+    cluster.put([server])
+    assert settled(cluster.api) == []
+
+    cluster.put([{**server, "spec": {**server["spec"], "replicas": 99}}])
+
+    assert any("exceeded quota: search-accelerators" in said for said in settled(cluster.api))
