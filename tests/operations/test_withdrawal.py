@@ -91,7 +91,8 @@ def filled(plan: Plan) -> FakeKubernetes:
         fake.add(kind_of(item), item["metadata"]["name"], namespace, metadata=metadata, **content)
     fake.add(SERVICE, "internal-istio", "model-gateways", spec={"type": "LoadBalancer"})
     fake.add(NODE_CLAIM, "g6e-x1", metadata={"labels": {"karpenter.sh/nodepool": "g6e"}})
-    fake.add(NODE_CLAIM, "general-x1", metadata={"labels": {"karpenter.sh/nodepool": "general"}})
+    if plan.environment.cluster.general_vcpu:
+        fake.add(NODE_CLAIM, "general-x1", metadata={"labels": {"karpenter.sh/nodepool": "general"}})
     fake.add(POD, "plain-x1", "models", spec={})
     if plan.environment.delivery == "flux":
         fake.add(BUCKET, "modelyard", "flux-system")
@@ -106,6 +107,8 @@ def neighbours(fake: FakeKubernetes) -> None:
             labels = {"karpenter.sh/nodepool": "theirs"} if kind == NODE_CLAIM else {}
             metadata = {"labels": THEIRS["labels"] | labels}
             fake.add(kind, f"their-{kind.plural}", "shop", metadata=metadata, spec=spec)
+    in_general = THEIRS["labels"] | {"karpenter.sh/nodepool": "general"}
+    fake.add(NODE_CLAIM, "their-general-x1", metadata={"labels": in_general})
     fake.add(NAMESPACE, "shop", metadata=THEIRS)
     fake.add(NAMESPACE, "kube-system")
     fake.add(HELM_RELEASE, "karpenter", "infra", metadata=THEIRS)
