@@ -21,6 +21,7 @@ from modelyard.live.clusters.kinds import (
     POD,
     SERVICE,
 )
+from modelyard.live.clusters.withdrawal import withdrawal_steps
 from modelyard.objects.composition import default_objects
 from modelyard.objects.manifest import Manifest
 from modelyard.planning import Plan
@@ -100,13 +101,13 @@ def filled(plan: Plan) -> FakeKubernetes:
 
 
 def neighbours(fake: FakeKubernetes) -> None:
-    """Objects of other teams, of every kind that a drain of an own cluster takes away."""
-    for step in own_cluster_steps(in_shared()):
-        for kind in step.kinds:
-            spec = {"type": "LoadBalancer"} if kind == SERVICE else {}
-            labels = {"karpenter.sh/nodepool": "theirs"} if kind == NODE_CLAIM else {}
-            metadata = {"labels": THEIRS["labels"] | labels}
-            fake.add(kind, f"their-{kind.plural}", "shop", metadata=metadata, spec=spec)
+    """Objects of other teams, of every kind that any drain takes away."""
+    steps = (*own_cluster_steps(in_shared()), *withdrawal_steps(in_shared()))
+    for kind in {kind for step in steps for kind in step.kinds}:
+        spec = {"type": "LoadBalancer"} if kind == SERVICE else {}
+        labels = {"karpenter.sh/nodepool": "theirs"} if kind == NODE_CLAIM else {}
+        metadata = {"labels": THEIRS["labels"] | labels}
+        fake.add(kind, f"their-{kind.plural}", "shop", metadata=metadata, spec=spec)
     in_general = THEIRS["labels"] | {"karpenter.sh/nodepool": "general"}
     fake.add(NODE_CLAIM, "their-general-x1", metadata={"labels": in_general})
     fake.add(NAMESPACE, "shop", metadata=THEIRS)
