@@ -25,7 +25,7 @@ def shared(project: Project, has: dict[str, str] | None = None, **cluster: Any) 
     if "karpenter" in existing["has"]:
         existing["nodeRole"] = "shared-nodes"
     project.environment(
-        network={"vpc": {"id": VPC, "privateSubnets": subnets}},
+        network={"vpc": {"id": VPC, "privateSubnets": subnets}, "endpoints": "none"},
         cluster={"name": "shared", "admins": [ADMIN], "existing": existing} | cluster,
     )
 

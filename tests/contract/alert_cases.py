@@ -81,7 +81,7 @@ _ALL_FLUX = 'gotk_resource_info{customresource_kind="Kustomization", name="model
 _CONTROLLERS = ("helm-controller", "kustomize-controller", "source-controller")
 _NOT_READY = 'condition="Ready", status="False"'
 _KEY = f'externalsecret_status_condition{{namespace="llm", name="front-door", {_NOT_READY}}}'
-_STORE = f'clustersecretstore_status_condition{{name="aws-secrets-manager", {_NOT_READY}}}'
+_STORE = f'clustersecretstore_status_condition{{name="modelyard-secrets", {_NOT_READY}}}'
 _READS = 'up{job="monitoring/external-secrets", pod="external-secrets-1"}'
 
 

@@ -310,6 +310,12 @@ MUTATIONS = (
         "serving",
     ),
     Mutation(
+        *("pickers that are all live, by the flag alone", "Deployment", "split-router"),
+        (*POD, "containers", "endpoint-picker", "args", "--zap-encoder"),
+        "--ha-enable-leader-election",
+        "serving",
+    ),
+    Mutation(
         *("port of a policy by number", "NetworkPolicy", MODEL),
         ("spec", "ingress", 0, "ports", 0, "port"),
         "http",

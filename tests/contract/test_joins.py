@@ -65,6 +65,17 @@ def test_no_rule_is_broken(each: Tree) -> None:
     assert check_objects(each.objects) == []
 
 
+def test_a_claim_has_the_size_of_every_release_before(each: Tree) -> None:
+    """Kubernetes resizes no claim of a static volume: another size here would stop every delivery."""
+    claims = [
+        item
+        for item in each.objects
+        if (item["kind"], item["metadata"]["name"]) == ("PersistentVolumeClaim", "model-cache")
+    ]
+
+    assert {item["spec"]["resources"]["requests"]["storage"] for item in claims} <= {"2048Gi"}
+
+
 def test_every_monitor_selects_its_service_and_no_other(each: Tree) -> None:
     for monitor in each.of("ServiceMonitor"):
         wanted = monitor["spec"]["selector"]["matchLabels"]

@@ -103,6 +103,21 @@ def test_what_the_file_says_is_held_against_what_runs(
     assert (found.health, says in found.reason) == (health, True), found
 
 
+@pytest.mark.parametrize("names", [{}, {"nvidia-device-plugin": "0.18.0", "dcgm-exporter": "4.4.1"}])
+def test_the_gpu_operator_stays_where_it_is(examined: Any, names: dict[str, str]) -> None:
+    """Pools are labelled so that it runs nothing there; with its parts in `has`, they are not."""
+    fake = bare()
+    definition(fake, "nvidia.com")
+    for name in ("nvidia-device-plugin-daemonset", "nvidia-dcgm-exporter"):
+        fake.add(DAEMON_SET, name, "gpu-operator", spec={})
+
+    found = examined(a_shared_plan({"has": names}), fake)
+
+    for name in ("nvidia-device-plugin", "dcgm-exporter"):
+        assert found[name].health == ("problem" if names else "ok"), found[name]
+        assert "take" in found[name].fix if names else "stays off" in found[name].reason
+
+
 def test_what_modelyard_has_installed_is_no_conflict(examined: Any) -> None:
     plan = a_shared_plan()
     fake = filled(plan)

@@ -21,6 +21,7 @@ from modelyard.live.clusters.kinds import (
     POD,
     SERVICE,
 )
+from modelyard.live.clusters.withdrawal import withdrawal_steps
 from modelyard.objects.composition import default_objects
 from modelyard.objects.manifest import Manifest
 from modelyard.planning import Plan
@@ -91,7 +92,8 @@ def filled(plan: Plan) -> FakeKubernetes:
         fake.add(kind_of(item), item["metadata"]["name"], namespace, metadata=metadata, **content)
     fake.add(SERVICE, "internal-istio", "model-gateways", spec={"type": "LoadBalancer"})
     fake.add(NODE_CLAIM, "g6e-x1", metadata={"labels": {"karpenter.sh/nodepool": "g6e"}})
-    fake.add(NODE_CLAIM, "general-x1", metadata={"labels": {"karpenter.sh/nodepool": "general"}})
+    if plan.environment.cluster.general_vcpu:
+        fake.add(NODE_CLAIM, "general-x1", metadata={"labels": {"karpenter.sh/nodepool": "general"}})
     fake.add(POD, "plain-x1", "models", spec={})
     if plan.environment.delivery == "flux":
         fake.add(BUCKET, "modelyard", "flux-system")
@@ -99,13 +101,15 @@ def filled(plan: Plan) -> FakeKubernetes:
 
 
 def neighbours(fake: FakeKubernetes) -> None:
-    """Objects of other teams, of every kind that a drain of an own cluster takes away."""
-    for step in own_cluster_steps(in_shared()):
-        for kind in step.kinds:
-            spec = {"type": "LoadBalancer"} if kind == SERVICE else {}
-            labels = {"karpenter.sh/nodepool": "theirs"} if kind == NODE_CLAIM else {}
-            metadata = {"labels": THEIRS["labels"] | labels}
-            fake.add(kind, f"their-{kind.plural}", "shop", metadata=metadata, spec=spec)
+    """Objects of other teams, of every kind that any drain takes away."""
+    steps = (*own_cluster_steps(in_shared()), *withdrawal_steps(in_shared()))
+    for kind in {kind for step in steps for kind in step.kinds}:
+        spec = {"type": "LoadBalancer"} if kind == SERVICE else {}
+        labels = {"karpenter.sh/nodepool": "theirs"} if kind == NODE_CLAIM else {}
+        metadata = {"labels": THEIRS["labels"] | labels}
+        fake.add(kind, f"their-{kind.plural}", "shop", metadata=metadata, spec=spec)
+    in_general = THEIRS["labels"] | {"karpenter.sh/nodepool": "general"}
+    fake.add(NODE_CLAIM, "their-general-x1", metadata={"labels": in_general})
     fake.add(NAMESPACE, "shop", metadata=THEIRS)
     fake.add(NAMESPACE, "kube-system")
     fake.add(HELM_RELEASE, "karpenter", "infra", metadata=THEIRS)

@@ -113,7 +113,7 @@ ENVIRONMENT: dict[str, Any] = {
         "admins": (),
         "viewers": (),
         "systemNodes": {"instanceTypes": ("m7g.large", "m6g.large"), "count": 2, "releaseVersion": None},
-        "generalNodes": {"vcpuLimit": 32, "ami": "al2023@v20260714"},
+        "generalNodes": {"vcpuLimit": None, "ami": "al2023@v20260714"},
         "logRetentionDays": 90,
     },
     "teams": {},

@@ -29,7 +29,7 @@ def in_shared(
     there = {"securityGroup": "sg-0a1b2c3d4e5f60718"} | (existing or {})
     return an_environment(
         **{
-            "network": {"vpc": vpc},
+            "network": {"vpc": vpc, "endpoints": "none"},
             "cluster": {"name": "shared", "existing": there} | (cluster or {}),
         }
         | changes
@@ -99,6 +99,16 @@ class TestFile:
         with pytest.raises(ValidationError, match=r"network\.prefixDelegation"):
             in_shared(network=network)
 
+    def test_endpoints_in_a_vpc_of_others_are_stated_with_its_range(self) -> None:
+        """They answer for AWS in the whole VPC, and would refuse everybody outside of the default range."""
+        network = {"vpc": in_shared().network.vpc}
+        stated = network | {"endpoints": "essential", "cidr": "10.8.0.0/16"}
+
+        for unsaid in (network, network | {"endpoints": "all"}, network | {"cidr": "10.8.0.0/16"}):
+            with pytest.raises(ValidationError, match=r"write network\.endpoints: none"):
+                in_shared(network=unsaid)
+        assert in_shared(network=stated).network.endpoints == "essential"
+
     def test_defaults_that_are_written_out_are_no_settings(self) -> None:
         written = in_shared().model_dump(mode="json")
 
@@ -135,6 +145,27 @@ class TestComponents:
             assert missing_components(environment, alone.models) == (
                 needed_components(environment, alone.models) - {name}
             )
+
+    def test_nodes_without_a_taint_are_added_only_if_the_file_says_so(self) -> None:
+        """Pods of others would land there, on another architecture than their images may have."""
+        stated = in_shared(cluster={"generalNodes": {"vcpuLimit": 16}}).model_dump(mode="json")["cluster"]
+
+        pools = [
+            set(objects(a_plan(a_model(), environment=each), "NodePool"))
+            for each in (an_environment(), in_shared(), in_shared(cluster=stated))
+        ]
+
+        assert pools == [{"g6e", "general"}, {"g6e"}, {"g6e", "general"}]
+
+    def test_the_gpu_operator_stays_off_nodes_that_get_a_plugin_of_ours(self) -> None:
+        def labels(environment: Environment) -> Any:
+            pool = objects(a_plan(a_model(), environment=environment), "NodePool")["g6e"]
+            return pool["spec"]["template"]["metadata"]["labels"]
+
+        theirs = in_shared({"has": {"nvidia-device-plugin": "0.18.0"}})
+
+        assert labels(in_shared())["nvidia.com/gpu.deploy.operands"] == "false"
+        assert "nvidia.com/gpu.deploy.operands" not in labels(theirs) | labels(an_environment())
 
     def test_the_addons_of_a_cluster_are_those_that_it_lacks(self) -> None:
         environment = in_shared({"has": {"aws-efs-csi-driver": "v3.0.0-eksbuild.1"}})

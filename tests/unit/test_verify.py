@@ -466,7 +466,7 @@ def test_argo_cd_of_your_own_needs_no_stack_for_the_delivery(tree: Path) -> None
         cache={"fileSystemId": "fs-0123456789abcdef0", "accessPointId": "fsap-0123456789abcdef0"},
     )
     account = Account(settings.name, settings.cluster_name)
-    account.stacks = [each for each in account.stacks if not each["StackName"].endswith("-delivery")]
+    account.stacks = [each for each in account.stacks if not str(each["StackName"]).endswith("-delivery")]
 
     [stacks] = [each for each in verify(account, settings, tree) if each.check == "stacks"]
 

@@ -20,7 +20,7 @@ from modelyard.objects.platform.secrets import synchronized_secrets
 from modelyard.objects.platform.team_namespace import team_namespace
 from modelyard.objects.platform.team_share import team_share
 from modelyard.spec import Environment, Pool
-from modelyard.spec.cluster import Cluster, GeneralNodes
+from modelyard.spec.cluster import GENERAL_VCPU, Cluster, GeneralNodes
 from modelyard.spec.environment import Checks
 from modelyard.spec.network import ExistingVpc, Network
 from modelyard.spec.storage import Cache
@@ -113,7 +113,7 @@ class GeneralPool(ManifestConstruct):
         availability_zones: Sequence[str] = (),
         cluster_name: str | None = None,
         compute: Literal["karpenter", "auto-mode"] = "karpenter",
-        vcpu_limit: int = _GENERAL.vcpu_limit,
+        vcpu_limit: int = GENERAL_VCPU,
         ami: str = _GENERAL.ami,
         private_subnets: Mapping[str, str] | None = None,
         pod_subnets: bool = False,

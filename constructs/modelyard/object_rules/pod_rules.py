@@ -3,6 +3,7 @@ rollout."""
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 
 from modelyard.findings import Finding
@@ -31,7 +32,7 @@ _ROLLING = {
 
 
 _TTL = "ttlSecondsAfterFinished"
-_ELECTION = "--ha-enable-leader-election=true"
+_ELECTION = re.compile(r"--?ha-enable-leader-election(=(?!f|F|0).*)?$")  # as Go reads a Boolean flag
 
 
 def pod_findings(workload: Manifest) -> Iterator[Finding]:
@@ -51,11 +52,16 @@ def pod_findings(workload: Manifest) -> Iterator[Finding]:
                 "runs again once its TTL has deleted it: its delivery creates it",
                 f"take {_TTL} out",
             )
-        elects = any(_ELECTION in (each.get("args") or []) for each in template["spec"]["containers"])
+        elects = [
+            argument
+            for each in template["spec"]["containers"]
+            for argument in each.get("args") or []
+            if _ELECTION.match(argument)
+        ]
         if elects and workload["spec"].get("replicas", 1) > 1:
             # llm-d-router v0.9.0, cmd/epp/runner/health.go: only the leader's service is healthy.
             yield broken(
-                workload, "has replicas that are never live: only the leader is", f"take {_ELECTION} out"
+                workload, "has replicas that are never live: only the leader is", f"take {elects[0]} out"
             )
     if workload["kind"] == "LeaderWorkerSet" and not _workers_follow(workload):
         yield broken(

@@ -255,7 +255,7 @@ def _by_use(prices: ServicePrices, environment: Environment) -> Iterator[UsePric
         yield UsePrice("compiled kernels and old revisions on EFS", "GiB-month", price("efsGibMonth"))
     if environment.cluster.auto_mode:
         yield UsePrice("nodes of EKS Auto Mode, and its fee", "hour", None)
-    elif environment.cluster.general_nodes.vcpu_limit:
+    elif environment.cluster.general_vcpu:
         yield UsePrice("general nodes that Karpenter adds", "hour", None)
     if environment.gateways.internal or environment.gateways.public:
         yield UsePrice("what load balancers process", "NLCU-hour", None)

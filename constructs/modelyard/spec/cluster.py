@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Annotated, Literal, Self
+from typing import Annotated, Final, Literal, Self
 
 from pydantic import Field, field_validator, model_validator
 
@@ -33,11 +33,15 @@ class GeneralNodes(Document):
     """Graviton nodes that Karpenter adds for pods that do not fit the system nodes, such as weight
     downloads."""
 
-    vcpu_limit: Annotated[int, Field(ge=0, le=10000)] = 32
-    """Maximum vCPU at once; 0 for none."""
+    vcpu_limit: Annotated[int, Field(ge=0, le=10000)] | None = None
+    """Maximum vCPU at once; 0 for none. Default: 32; none in an existing cluster, where pods of others could
+    land on these nodes, which have no taint."""
     ami: AmiAlias = "al2023@v20260714"
     """AMI alias, pinned to a release."""
 
+
+GENERAL_VCPU: Final = 32
+"""vCPU of general nodes at once in a cluster that Modelyard makes."""
 
 # Settings of a cluster that Modelyard makes; one that is there has its own.
 _OF_OURS = (
@@ -104,6 +108,14 @@ class Cluster(Document):
     def runs_own_karpenter(self) -> bool:
         """Whether Modelyard installs Karpenter, and makes its identities."""
         return not (self.auto_mode or self.has("karpenter"))
+
+    @property
+    def general_vcpu(self) -> int:
+        """Maximum vCPU of general nodes; 0 for none."""
+        stated = self.general_nodes.vcpu_limit
+        if stated is not None:
+            return stated
+        return 0 if self.existing else GENERAL_VCPU
 
     @property
     def system_release(self) -> str:

@@ -414,6 +414,11 @@ class Environment(Document):
     def _fits(self, existing: ExistingCluster) -> None:
         if self.network.vpc is None:
             raise ValueError("cluster.existing needs network.vpc: the VPC that the cluster is in")
+        if self.network.endpoints != "none" and not {"endpoints", "cidr"} <= self.network.model_fields_set:
+            raise ValueError(
+                "interface endpoints answer for AWS in the whole VPC of cluster.existing, also to others, and admit "
+                "network.cidr alone; write network.endpoints: none, or all or essential beside the VPC's cidr"
+            )
         if self.network.prefix_delegation:
             raise ValueError(
                 "network.prefixDelegation is a setting of a VPC CNI that Modelyard installs, and cluster.existing has its own"

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Annotated
+from typing import Annotated, Final
 
 from pydantic import Field, field_validator
 
@@ -13,6 +13,18 @@ from modelyard.spec.document import Document
 ComponentVersion = Annotated[
     str, Field(pattern=r"^v?[0-9]{1,4}\.[0-9]{1,4}(\.[0-9]{1,4})?([-+][A-Za-z0-9.-]{1,40})?$")
 ]
+
+
+# What people look for under `has`, and where it belongs.
+_ELSEWHERE: Final = {
+    "gpu-operator": "leave it out: it stays, and runs nothing on the nodes of pools",
+    "kube-prometheus-stack": "write monitoring: {install: false}, with its namespace and labels",
+    "prometheus-operator": "write monitoring: {install: false}, with its namespace and labels",
+    "argo-cd": "write delivery: argocd",
+    "argocd": "write delivery: argocd",
+    "flux": "write delivery: none, and let it apply the rendered tree",
+    "flux2": "write delivery: none, and let it apply the rendered tree",
+}
 
 
 class ExistingCluster(Document):
@@ -40,6 +52,8 @@ class ExistingCluster(Document):
                 raise ValueError(
                     f"has {name}: every cluster has it, and Modelyard leaves it alone; take it out"
                 )
+            if name in _ELSEWHERE:
+                raise ValueError(f"has {name}: {_ELSEWHERE[name]}")
             if name not in known:
                 raise ValueError(f"has {name}: {suggestion(name, known)}known are {', '.join(known)}")
         return value

@@ -292,18 +292,33 @@ def _validate(
     """Validate, and repeat without the invalid parts until nothing new turns up."""
     findings: list[Finding] = []
     data = {**defaults, **deepcopy(source.data, _unchanged(source.data))}
+    taken: list[FieldPath] = []
     for _ in range(4):
         try:
             return document.model_validate(data, by_alias=True, by_name=False), findings
         except ValidationError as error:
             details = error.errors(include_url=False)
+        details = [each for each in details if not _follows(tuple(each["loc"]), each["msg"], taken)]
+        if not details:
+            break
         findings += _first(explained(document, source, details[:MOST_PROBLEMS]), len(details[MOST_PROBLEMS:]))
         if len(details) > MOST_PROBLEMS:
             break
-        mended = [_mend(document, data, tuple(detail["loc"])) for detail in details]
+        paths = [tuple(detail["loc"]) for detail in details]
+        mended = [_mend(document, data, path) for path in paths]
+        taken += paths
         if not all(mended):
             break
     return None, findings
+
+
+def _follows(path: FieldPath, message: str, taken: Iterable[FieldPath]) -> bool:
+    """Whether a problem of a whole part names a field in it that was wrong, and is missed only since then."""
+    return any(
+        each[: len(path)] == path and re.search(rf"\b{re.escape(str(each[-1]))}\b", message)
+        for each in taken
+        if len(path) < len(each)
+    )
 
 
 def _unchanged(data: dict[str, Any]) -> dict[int, Any]:

@@ -118,7 +118,7 @@ def _admission(ask: Ask, case: Case, cluster: dict[str, Any]) -> Iterator[Diagno
         yield problem(
             name,
             "it admits principals by the ConfigMap aws-auth alone, and EKS refuses every access entry",
-            f"{update} --access-config authenticationMode=API_AND_CONFIG_MAP",
+            f"{update} --access-config authenticationMode=API_AND_CONFIG_MAP # aws-auth stays; EKS has no way back",
         )
         return
     network = cluster.get("resourcesVpcConfig") or {}

@@ -30,6 +30,9 @@ _RELEASES: Final = (HELM_RELEASE, APPLICATION, GIT_REPOSITORY)
 _PROMETHEUS: Final = "monitoring.coreos.com"
 _FLUX_CONTROLLER: Final = "kustomize-controller"
 _FLUX_RELEASE: Final = "flux"
+# It brings these two with it, and runs them wherever a node does not say otherwise.
+_GPU_OPERATOR: Final = "nvidia.com"
+_OPERANDS: Final = ("nvidia-device-plugin", "dcgm-exporter")
 # Both projects write it on their definitions.
 _BUNDLE: Final = re.compile(r"(^|\.)bundle-version$|/bundle-version$")
 _VERSION: Final = re.compile(r"v?[0-9]+\.[0-9]+(\.[0-9]+)?")
@@ -103,7 +106,14 @@ def _components(contents: ClusterContents, case: Case) -> Iterator[Diagnosis]:
         line = f"in {case.file}: cluster: {{existing: {{has: {{{name}: {version or 'VERSION'}}}}}}}"
         installed = contents.ours & set(component.releases)
         if name in stated:
-            if installed:
+            if name in _OPERANDS and contents.defining(_GPU_OPERATOR):
+                yield problem(
+                    name,
+                    "it is the GPU operator's, which would also install its driver and runtime on nodes that have both; "
+                    "its metrics have other labels",
+                    f"take {name} out of cluster.existing.has in {case.file}: pools are labelled so that it stays off them",
+                )
+            elif installed:
                 yield problem(
                     name,
                     f"Modelyard has installed it; with has.{name} a deploy uninstalls it, and its definitions with all objects",
@@ -119,6 +129,8 @@ def _components(contents: ClusterContents, case: Case) -> Iterator[Diagnosis]:
                 yield problem(name, f"the cluster has {version}, {case.file} says {stated[name]}", line)
             else:
                 yield ok(name, f"{version or stated[name]}, as {case.file} says")
+        elif name in needed and name in _OPERANDS and contents.defining(_GPU_OPERATOR):
+            yield ok(name, "the GPU operator stays off the nodes of pools, where a deploy installs ours")
         elif name in needed and version is not None and not installed:
             yield problem(name, "the cluster has it, and a deploy would install a second one", line)
         elif name in needed:

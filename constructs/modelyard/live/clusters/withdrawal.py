@@ -58,7 +58,8 @@ _PROMETHEUS: Final = Component("kube-prometheus-stack", (), ("monitoring.coreos.
 
 def withdrawal_steps(environment: Environment) -> tuple[DrainStep, ...]:
     """The steps for an environment in a cluster that somebody else manages, in order."""
-    pools = {*environment.pools, GENERAL_POOL}
+    # A pool `general` of somebody else keeps its nodes.
+    pools = {*environment.pools, *([GENERAL_POOL] if environment.cluster.general_vcpu else [])}
     lived_in = own_namespaces(environment)
     releases = (HELM_RELEASE, APPLICATION)
     return (

@@ -26,6 +26,9 @@ _CONSOLIDATE_AFTER = "30m"
 # In strict environments, drifted nodes are replaced only between 02:00 and 04:00 UTC.
 _NO_DRIFT = {"nodes": "0", "reasons": ["Drifted"], "schedule": "0 4 * * *", "duration": "22h"}
 
+# The NVIDIA GPU operator then runs nothing on the node (gpu-operator, controllers/state_manager.go).
+_WITHOUT_OPERANDS = {"nvidia.com/gpu.deploy.operands": "false"}
+
 
 def accelerator_pool(*, name: str, pool: Pool, environment: Environment) -> Iterator[Manifest]:
     """Nodes for one accelerator: only instance types that the plan knows, tainted, never consolidated while a
@@ -80,6 +83,13 @@ def stated_prices(environment: Environment, prices: Prices) -> dict[str, float]:
     }
 
 
+def leaves_out_operator(environment: Environment, vendor: str) -> bool:
+    """Whether the GPU operator of an existing cluster has to stay off these nodes: it would install a
+    driver, a container runtime and a second device plugin on images that have theirs."""
+    cluster = environment.cluster
+    return cluster.existing is not None and vendor == "nvidia" and not cluster.has("nvidia-device-plugin")
+
+
 def _efa_interfaces(types: list[InstanceType]) -> list[dict[str, Any]]:
     """One interface with IP addresses, and an EFA-only device on every network card, so that addresses are
     left for pods.
@@ -115,7 +125,11 @@ def _node_pool(
     spec: dict[str, Any] = {
         "template": {
             "metadata": {
-                "labels": {"modelyard.dev/accelerator": pool.accelerator, "modelyard.dev/pool": name}
+                "labels": {
+                    "modelyard.dev/accelerator": pool.accelerator,
+                    "modelyard.dev/pool": name,
+                    **(_WITHOUT_OPERANDS if leaves_out_operator(environment, accelerator.vendor) else {}),
+                }
             },
             "spec": {
                 "nodeClassRef": node_class_reference(name, environment),

@@ -59,6 +59,6 @@ def general_pool(environment: Environment) -> Iterator[Manifest]:
                 }
             },
             "disruption": {"consolidationPolicy": "WhenEmptyOrUnderutilized", "consolidateAfter": "5m"},
-            "limits": {"cpu": str(nodes.vcpu_limit)},
+            "limits": {"cpu": str(environment.cluster.general_vcpu)},
         },
     )

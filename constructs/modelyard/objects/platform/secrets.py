@@ -8,7 +8,8 @@ from typing import Any
 from modelyard.objects.labels import platform_labels
 from modelyard.objects.manifest import Manifest, manifest
 
-STORE = "aws-secrets-manager"
+# Of the whole cluster, where `aws-secrets-manager` may be somebody else's.
+STORE = "modelyard-secrets"
 
 
 def synchronized_secrets(

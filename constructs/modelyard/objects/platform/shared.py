@@ -29,7 +29,7 @@ def platform(plan: Plan) -> Iterator[Manifest]:
         yield from enforced_network_policies()
     # Always: it has to be there before a number becomes a range.
     yield from kept_replicas(environment.cluster.version)
-    if environment.cluster.general_nodes.vcpu_limit:
+    if environment.cluster.general_vcpu:
         yield from general_pool(environment)
     for name, pool in environment.pools.items():
         yield from accelerator_pool(name=name, pool=pool, environment=environment)
