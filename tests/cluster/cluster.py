@@ -37,7 +37,7 @@ class Cluster:
             item.pop("status", None)
             self.api.create(item)
 
-        self._known = until(lambda: self._served(newest.values()), "CRDs", seconds=120)
+        self._known = until(lambda: self._served(newest.values()), "CRDs", seconds=300)
 
     def _served(self, wanted: Iterable[Object]) -> set[tuple[str, str]]:
         known = self.api.kinds()
@@ -105,7 +105,7 @@ class Cluster:
         until(
             lambda: not [*self._left(put)],
             "the end of everything",
-            seconds=30,
+            seconds=300,
             lacking=lambda: self._left(put),
         )
         self._put.clear()

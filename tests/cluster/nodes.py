@@ -92,7 +92,7 @@ def verdicts(api: Api, namespace: str) -> dict[str, tuple[str, str]]:
                 found[pod["metadata"]["name"]] = (pod["spec"].get("nodeName", ""), each.get("message", ""))
         return len(found) == len(pods)
 
-    until(judged, "the scheduler", seconds=120)
+    until(judged, "the scheduler", seconds=300)
     return found
 
 

@@ -61,7 +61,7 @@ def until(
     ask: Callable[[], T | None],
     what: str,
     *,
-    seconds: float = 60,
+    seconds: float = 300,
     lacking: Callable[[], Iterable[object]] = tuple,
 ) -> T:
     """The first answer of `ask` that is neither None nor False nor empty.

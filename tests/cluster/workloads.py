@@ -40,7 +40,7 @@ def settled(api: Api) -> list[str]:
         tried = bool(first_refusal) and time.monotonic() - first_refusal[0] > _TRIED
         return tried or not [*waiting(api)]
 
-    until(done, "pods of the workloads", seconds=120, lacking=lambda: waiting(api))
+    until(done, "pods of the workloads", seconds=300, lacking=lambda: waiting(api))
     return refused_pods(api) if [*waiting(api)] else []
 
 
