@@ -27,6 +27,7 @@ CACHE_VARIABLE = "MODELYARD_CONTROL_PLANE"  # another folder for the cache
 
 KUBERNETES = "1.36.3"
 _VERSION = "k8s.io/component-base/version.git"  # else the server says v0.0.0, and controllers refuse it
+_KARPENTER = "github.com/aws/karpenter-provider-aws"
 _NO_SYMBOLS = "-s -w"
 
 
@@ -71,8 +72,8 @@ GROUPS = (
     Group("kwok", {"kwok": "sigs.k8s.io/kwok/cmd/kwok"}, wanted=False),
     Group(
         "karpenter",
-        {"karpenter": "github.com/aws/karpenter-provider-aws/cmd/controller"},
-        wanted=False,
+        {"karpenter": f"{_KARPENTER}/cmd/controller"},
+        {_KARPENTER: "pkg/apis/crds"},
     ),
 )
 
@@ -191,7 +192,7 @@ def install(groups: Sequence[Group]) -> int:
     targets = {group.name: cache() / key(group, version) for group in groups}
     missing = [group for group in groups if not built(group, targets[group.name])]
     if missing:
-        print("building a control plane: a quarter of an hour on two cores, the first time", flush=True)
+        print("building a control plane: twenty minutes on two cores, the first time", flush=True)
     for group in missing:
         for line in build(group, targets[group.name]):
             print(line, flush=True)

@@ -17,7 +17,7 @@ Object = dict[str, Any]
 _APPLY = "application/apply-patch+yaml"  # JSON is YAML
 _MERGE = "application/merge-patch+json"
 MANAGER = "tests"
-_BUSY = 20
+_BUSY = 120
 """Seconds for which an answer of "too many requests" is asked again."""
 
 
@@ -132,6 +132,18 @@ class Api:
         except Refused as refusal:
             if refusal.code != 404:
                 raise
+
+    def discovers(self, kind: str) -> bool:
+        """Whether the list of all kinds, which clients ask for at their start, has it: it comes later than
+        the kind itself."""
+        wanted = "application/json;g=apidiscovery.k8s.io;v=v2;as=APIGroupDiscoveryList"
+        answer = self._http.get("/apis", headers={"Accept": wanted}).json()
+        return any(
+            resource["responseKind"]["kind"] == kind
+            for group in answer["items"]
+            for version in group["versions"]
+            for resource in version["resources"]
+        )
 
     def kinds(self) -> set[tuple[str, str]]:
         """Every (apiVersion, kind) that is served, custom resources after their CRD is established."""

@@ -30,6 +30,7 @@ _GROUPS = {
     "system:kube-scheduler": "",
     "system:serviceaccount:flux-system:kustomize-controller": "",
     "system:serviceaccount:flux-system:source-controller": "",
+    "system:serviceaccount:kube-system:karpenter": "system:masters",
 }
 
 

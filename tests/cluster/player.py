@@ -34,6 +34,8 @@ class Player:
 
     def __init__(self, api: Api) -> None:
         self._api = api
+        served = api.kinds()
+        self._controllers = [each for each in CONTROLLERS if each in served]
         self.failing: set[str] = set()
         self.lost: list[Exception] = []
 
@@ -47,7 +49,7 @@ class Player:
         for job in self._api.list("batch/v1", "Job"):
             if self._fails(job["metadata"]["name"]) and not condition(job, "FailureTarget"):
                 self._set(job, {"conditions": [_condition("FailureTarget", "True", "played")]})
-        for version, kind in CONTROLLERS:
+        for version, kind in self._controllers:
             for item in self._api.list(version, kind):
                 seen = item.get("status", {}).get("observedGeneration")
                 if condition(item, "Ready") != "True" or seen not in {None, item["metadata"]["generation"]}:

@@ -55,7 +55,7 @@ class Delivery:
                 or found[each]["status"].get("lastAppliedRevision") != self.flux.revision
             ]
 
-        until(lambda: not missing(), "the Kustomizations", seconds=90, lacking=missing)
+        until(lambda: not missing(), "the Kustomizations", seconds=300, lacking=missing)
 
     def replicas(self, name: str) -> object:
         found = self.api.get("apps/v1", "Deployment", name, "models")

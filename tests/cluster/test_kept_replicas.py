@@ -46,8 +46,8 @@ def given(cluster: Cluster, *, policy: str) -> None:
 
 
 def in_force(cluster: Cluster, policy: str) -> bool:
-    """The API server obeys policies a moment after they are stored, and a moment after they are deleted: it is
-    asked about another object."""
+    """The API server obeys policies a moment after they are stored, and a moment longer than they are
+    there: it is asked about another object."""
     probe = {
         **server(tree({"min": 2, "max": 6})),
         "metadata": {**server(tree({"min": 2, "max": 6}))["metadata"], "name": "probe"},

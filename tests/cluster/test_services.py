@@ -70,7 +70,7 @@ def test_every_service_has_endpoints_for_its_ports(cluster: Cluster, name: str) 
             if ports - found.get(each, set())
         }
 
-    until(lambda: not missing(), "endpoints", seconds=20, lacking=lambda: missing().items())
+    until(lambda: not missing(), "endpoints", seconds=300, lacking=lambda: missing().items())
 
 
 def test_a_port_that_no_container_has_is_no_endpoint(cluster: Cluster) -> None:
@@ -83,6 +83,6 @@ def test_a_port_that_no_container_has_is_no_endpoint(cluster: Cluster) -> None:
     running(cluster, renamed)
     others = {each for each in services(items) if each != MODEL}
 
-    until(lambda: others <= set(endpoints(cluster)), "endpoints of the others", seconds=20)
+    until(lambda: others <= set(endpoints(cluster)), "endpoints of the others", seconds=300)
 
     assert not endpoints(cluster).get(MODEL)

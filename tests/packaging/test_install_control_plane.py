@@ -9,6 +9,8 @@ from pathlib import Path
 
 import pytest
 
+from modelyard.releases import chart
+
 ROOT = Path(__file__).parents[2]
 SCRIPT = Path(".ci") / "install_control_plane.py"
 TOOLS = Path("tests") / "cluster" / "tools"
@@ -102,3 +104,9 @@ exit 0""",
     assert "built kube-apiserver: 0 s for its sources" in first.stdout
     assert (first.returncode, second.returncode, second.stdout) == (0, 0, "")
     assert (checkout / ".tools" / "control-plane.json").is_file()
+
+
+def test_the_karpenter_of_the_tests_is_the_one_that_is_installed() -> None:
+    module = (ROOT / TOOLS / "karpenter" / "go.mod").read_text(encoding="utf-8")
+
+    assert f"require github.com/aws/karpenter-provider-aws v{chart('karpenter').version}" in module
