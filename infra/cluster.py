@@ -105,6 +105,17 @@ def cluster_security_group(stack: EnvironmentStack) -> ec2.ISecurityGroup:
     )
 
 
+def nodes_security_group(stack: EnvironmentStack) -> ec2.ISecurityGroup:
+    """The security group of nodes, which mount the model cache: the cluster's, unless an existing cluster's
+    nodes have one of their own."""
+    existing = stack.settings.cluster.existing
+    if existing and existing.node_security_group:
+        return ec2.SecurityGroup.from_security_group_id(
+            stack, "NodesSecurityGroup", existing.node_security_group, mutable=False
+        )
+    return cluster_security_group(stack)
+
+
 def efs_driver_role(stack: EnvironmentStack) -> str:
     """ARN of the role as which the EFS driver mounts the model cache."""
     return stack.read(ClusterStack, _EFS_DRIVER_ROLE)

@@ -10,7 +10,7 @@ from aws_cdk import aws_ec2 as ec2
 from aws_cdk import aws_s3 as s3
 from constructs import Construct
 
-from infra.cluster import cluster_security_group, efs_driver_role
+from infra.cluster import efs_driver_role, nodes_security_group
 from infra.environment_stack import EnvironmentStack
 from infra.network import vpc_of
 from modelyard.aws.lustre_cache import LustreCache
@@ -72,7 +72,7 @@ class ModelCacheStack(EnvironmentStack):
     def _file_system(self, bucket: s3.IBucket | None) -> dict[str, str]:
         settings, cache = self.settings, self.settings.cache
         vpc = vpc_of(self)
-        clients = cluster_security_group(self)
+        clients = nodes_security_group(self)
         if cache.file_system == "s3-files":
             assert bucket is not None
             files = S3FilesCache(

@@ -242,6 +242,22 @@ def test_what_iam_denies_is_named_and_the_rest_goes_on(project: Project, account
     assert project.results("its add-ons")
 
 
+@pytest.mark.parametrize(("group", "result"), [(GROUP, None), ("sg-0fedcba9876543210", "problem")])
+def test_nodes_of_pools_join_the_others(
+    project: Project, account: FakeAccount, group: str, result: str | None
+) -> None:
+    """terraform-aws-eks gives nodes a group of their own, which alone may ask the cluster's DNS."""
+    shared(project)
+    node = {"InstanceId": "i-0", "SecurityGroups": [{"GroupId": group, "GroupName": "nodes"}]}
+    account.answers["ec2:DescribeInstances"] = {"Reservations": [{"Instances": [node]}]}
+
+    found = project.results("existing cluster").get(GROUP)
+
+    assert (found and found["result"]) == result
+    if found:
+        assert f"nodeSecurityGroup: {group}" in found["fix"]
+
+
 def test_the_role_of_nodes_has_to_exist(project: Project, account: FakeAccount) -> None:
     shared(project, {"karpenter": "1.14.1"})
     assert project.results("existing cluster")["shared-nodes"]["result"] == "problem"

@@ -42,6 +42,7 @@ def theirs(project: Project) -> Endpoint:
         for number, zone in enumerate("ab")
     }
     group = ec2.create_security_group(GroupName="eks", Description="cluster", VpcId=vpc)["GroupId"]
+    nodes = ec2.create_security_group(GroupName="nodes", Description="nodes", VpcId=vpc)["GroupId"]
     eks.create_cluster(
         name=CLUSTER,
         version="1.36",
@@ -59,6 +60,7 @@ def theirs(project: Project) -> Endpoint:
         ("subnet-0a1b2c3d4e5f60718", subnets["us-east-2a"]),
         ("subnet-0a1b2c3d4e5f60719", subnets["us-east-2b"]),
         ("sg-0a1b2c3d4e5f60718", group),
+        ("sg-0fedcba9876543210", nodes),
     ):
         assert old in text
         text = text.replace(old, new)

@@ -418,6 +418,12 @@ class TestSharedCluster:
         assert (mount["Principal"] == {"AWS": "*"}) == there
         assert len(made.resources("Cluster", "AWS::EKS::PodIdentityAssociation")) == (0 if there else 1)
 
+    def test_the_cache_is_open_to_the_nodes_own_group(self, platform: Platform) -> None:
+        group = platform("shared").only("ModelCache", "AWS::EC2::SecurityGroup")
+
+        [rule] = group["SecurityGroupIngress"]
+        assert rule["SourceSecurityGroupId"] == "sg-0fedcba9876543210"
+
     def test_without_a_karpenter_it_gets_ours(
         self, synthesise: Callable[[str, dict[str, Any]], Synthesis]
     ) -> None:

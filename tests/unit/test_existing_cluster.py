@@ -185,6 +185,14 @@ class TestComponents:
         assert ours["instanceProfile"] == "shared-node"
         assert "role" not in ours
 
+    @pytest.mark.parametrize("own", [None, "sg-0fedcba9876543210"])
+    def test_nodes_join_the_group_that_the_file_names(self, own: str | None) -> None:
+        environment = in_shared({"nodeSecurityGroup": own})
+
+        spec = objects(a_plan(a_model(), environment=environment), "EC2NodeClass")["g6e"]["spec"]
+
+        assert spec["securityGroupSelectorTerms"] == [{"id": own or "sg-0a1b2c3d4e5f60718"}]
+
     def test_its_auto_mode_gives_nodes_a_role_of_its_own(self) -> None:
         environment = in_shared({"nodeRole": "AmazonEKSAutoNodeRole"}, {"compute": "auto-mode"})
 

@@ -32,6 +32,9 @@ class ExistingCluster(Document):
 
     security_group: Annotated[str, Field(pattern=r"^sg-[0-9a-f]{8,17}$")]
     """The cluster security group, which EKS has made and attached to the API server."""
+    node_security_group: Annotated[str, Field(pattern=r"^sg-[0-9a-f]{8,17}$")] | None = None
+    """The security group of its nodes, where they have one of their own, as terraform-aws-eks makes it;
+    default: the cluster's."""
     has: dict[str, ComponentVersion] = Field(default_factory=dict)
     """Components and EKS add-ons that it has already, with their versions, such as `karpenter: 1.14.1`;
     everything else that models need is installed. `modelyard doctor` prints them."""
@@ -57,3 +60,8 @@ class ExistingCluster(Document):
             if name not in known:
                 raise ValueError(f"has {name}: {suggestion(name, known)}known are {', '.join(known)}")
         return value
+
+    @property
+    def nodes_join(self) -> str:
+        """Security group of the nodes that pools launch."""
+        return self.node_security_group or self.security_group

@@ -24,6 +24,7 @@ from modelyard.releases import addons, minors
 from modelyard.spec.existing_cluster import ExistingCluster
 
 _ENTRY = Operation("eks", "DescribeAccessEntry")
+_INSTANCES = Operation("ec2", "DescribeInstances")
 _ROLE = Operation("iam", "GetRole")
 _ENFORCED = re.compile(r"\benableNetworkPolicy\b[\"']?\s*:\s*[\"']?true\b", re.IGNORECASE)
 _NETWORK_PLUGIN = "vpc-cni"
@@ -52,10 +53,34 @@ def _judge(ask: Ask, case: Case) -> Iterator[Diagnosis]:
     found = [*_differences(case, existing, cluster)]
     yield from found or [ok(name, f"{case.file} describes it as it is")]
     yield from _admission(ask, case, cluster)
+    yield from _groups(ask, case, existing)
     roles = {"nodeRole": existing.node_role, "secretsRole": existing.secrets_role}
     yield from one_by_one(
         (key for key, role in roles.items() if role), lambda key: _role(ask, case, key, roles[key] or "")
     )
+
+
+def _groups(ask: Ask, case: Case, existing: ExistingCluster) -> Iterator[Diagnosis]:
+    """Whether the nodes that are there are in the group that those of the pools would join: others may not
+    reach the cluster's DNS."""
+    name = case.environment.cluster_name
+    filters = [
+        {"Name": f"tag:kubernetes.io/cluster/{name}", "Values": ["owned"]},
+        {"Name": "instance-state-name", "Values": ["running"]},
+    ]
+    nodes = [
+        each
+        for reservation in ask(_INSTANCES, Filters=filters)["Reservations"]
+        for each in reservation["Instances"]
+    ]
+    groups = {group["GroupId"] for node in nodes for group in node.get("SecurityGroups", ())}
+    if groups and existing.nodes_join not in groups:
+        yield problem(
+            existing.nodes_join,
+            f"no running node of the cluster is in this security group, they are in {', '.join(sorted(groups))}: pods of pools "
+            "may not reach its DNS",
+            f"in {case.file}: cluster: {{existing: {{nodeSecurityGroup: {min(groups)}}}}}",
+        )
 
 
 def _role(ask: Ask, case: Case, key: str, role: str) -> Diagnosis:
@@ -211,5 +236,5 @@ def _ours(case: Case, described: dict[str, Any]) -> bool:
     return bool(tags.get(ENVIRONMENT_TAG) == case.environment.name)
 
 
-EXISTING_CLUSTER = AccountCheck("existing cluster", (DESCRIBE_CLUSTER, _ENTRY, _ROLE), _judge)
+EXISTING_CLUSTER = AccountCheck("existing cluster", (DESCRIBE_CLUSTER, _ENTRY, _INSTANCES, _ROLE), _judge)
 EXISTING_ADDONS = AccountCheck("its add-ons", (LIST_ADDONS, DESCRIBE_ADDON), _judge_addons)

@@ -158,6 +158,13 @@ def _identity(environment: Environment) -> dict[str, str]:
     return {"instanceProfile": f"{environment.cluster_name}-node"}
 
 
+def _security_groups(environment: Environment) -> list[dict[str, Any]]:
+    """The cluster's, by the tag that EKS sets; of an existing cluster, the one that its file names."""
+    if existing := environment.cluster.existing:
+        return [{"id": existing.nodes_join}]
+    return [{"tags": {"aws:eks:cluster-name": environment.cluster_name}}]
+
+
 def _network(environment: Environment, settings: NodeClass) -> dict[str, Any]:
     """Fields with the same names in both kinds of classes."""
     cluster = environment.cluster_name
@@ -168,7 +175,7 @@ def _network(environment: Environment, settings: NodeClass) -> dict[str, Any]:
         "subnetSelectorTerms": [{"id": existing.private_subnets[zone]} for zone in zones]
         if existing
         else [{"tags": {DISCOVERY_TAG: cluster}}],
-        "securityGroupSelectorTerms": [{"tags": {"aws:eks:cluster-name": cluster}}],
+        "securityGroupSelectorTerms": _security_groups(environment),
         "tags": {**environment.tags, ENVIRONMENT_TAG: environment.name},
     }
     if settings.reservations:
