@@ -13,8 +13,8 @@ ADMIN = f"arn:aws:iam::{ACCOUNT}:role/platform-engineer"
 GROUP = "sg-0a1b2c3d4e5f60718"
 VPC = "vpc-0a1b2c3d4e5f60718"
 OURS = {"modelyard:environment": "lab"}
-ONLY_THERE = "eks:DescribeAccessEntry"
-"""The permission that only environments in such a cluster need."""
+ENTRIES, NODES = ONLY_THERE = ("eks:DescribeAccessEntry", "ec2:DescribeInstances")
+"""Permissions that only environments in such a cluster need."""
 TRUST = '{"Version": "2012-10-17", "Statement": []}'
 
 
@@ -35,7 +35,7 @@ def account(fake: FakeAccount) -> FakeAccount:
     """The cluster is as the file says: an admin without entry, and two add-ons."""
     there(fake)
     addons(fake)
-    fake.answers[ONLY_THERE] = Error("ResourceNotFoundException")
+    fake.answers[ENTRIES] = Error("ResourceNotFoundException")
     fake.session(region_name=REGION).client("iam").create_role(
         RoleName="platform-engineer", AssumeRolePolicyDocument=TRUST
     )
@@ -168,7 +168,7 @@ def test_a_principal_has_one_access_entry(
     project: Project, account: FakeAccount, tags: dict[str, str], result: str
 ) -> None:
     shared(project)
-    account.answers[ONLY_THERE] = {"accessEntry": {"principalArn": ADMIN, "tags": tags}}
+    account.answers[ENTRIES] = {"accessEntry": {"principalArn": ADMIN, "tags": tags}}
 
     found = project.results("existing cluster")[ADMIN]
 
@@ -230,14 +230,17 @@ def test_what_eks_does_not_know_is_left_open(project: Project, account: FakeAcco
     assert found["result"] == "not checked"
 
 
-def test_what_iam_denies_is_named_and_the_rest_goes_on(project: Project, account: FakeAccount) -> None:
+@pytest.mark.parametrize(("permission", "subject"), [(ENTRIES, ADMIN), (NODES, None)])
+def test_what_iam_denies_is_named_and_the_rest_goes_on(
+    project: Project, account: FakeAccount, permission: str, subject: Any
+) -> None:
     shared(project)
-    account.answers[ONLY_THERE] = denied(ONLY_THERE)
+    account.answers[permission] = denied(permission)
 
     found = project.results("existing cluster")
 
-    assert found[ADMIN]["result"] == "not checked"
-    assert ONLY_THERE in found[ADMIN]["reason"]
+    assert found[subject]["result"] == "not checked"
+    assert permission in found[subject]["reason"]
     assert found["shared"]["result"] == "ok"
     assert project.results("its add-ons")
 

@@ -53,11 +53,11 @@ def _judge(ask: Ask, case: Case) -> Iterator[Diagnosis]:
     found = [*_differences(case, existing, cluster)]
     yield from found or [ok(name, f"{case.file} describes it as it is")]
     yield from _admission(ask, case, cluster)
-    yield from _groups(ask, case, existing)
     roles = {"nodeRole": existing.node_role, "secretsRole": existing.secrets_role}
     yield from one_by_one(
         (key for key, role in roles.items() if role), lambda key: _role(ask, case, key, roles[key] or "")
     )
+    yield from _groups(ask, case, existing)
 
 
 def _groups(ask: Ask, case: Case, existing: ExistingCluster) -> Iterator[Diagnosis]:
