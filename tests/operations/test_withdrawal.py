@@ -155,6 +155,8 @@ def test_nothing_of_ours_stays_and_nothing_else_goes(project: Project, opened: A
 
     assert answer.code == 0, answer.err
     assert set(fake.objects) == theirs
+    # It would take Flux' finalizer away, and put one there that nobody takes away.
+    assert not [request for request in fake.requests if request.startswith("PATCH helmreleases/")]
     assert not [request for request in fake.requests if "their-" in request or "shop" in request]
     assert "nothing of lab is left in shared" in answer.out
     assert "modelyard sweep" not in answer.out

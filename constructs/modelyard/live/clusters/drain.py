@@ -68,7 +68,7 @@ class ClusterDrain:
                 if step.action == "suspend":
                     self.cluster.patch(item, _SUSPENDED[item.kind])
                 elif not (item.deleting or item.owned):
-                    if step.action == "uninstall":
+                    if step.action == "uninstall" and item.kind == APPLICATION:
                         self.cluster.patch(item, _CASCADE)
                     self.cluster.delete(item)
             if left != told:
