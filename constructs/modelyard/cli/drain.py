@@ -79,7 +79,7 @@ def drain(
         raise CommandError(f"{why}{_way_in(environment)}") from None
     except Unreachable as why:
         raise CommandError(f"{why}; run it again when that is mended, it goes on where it stopped") from None
-    after = f"modelyard sweep --env {env}           when they are gone: is anything left over?"
+    after = [f"modelyard sweep --env {env}           when they are gone: is anything left over?"]
     if stays:
         out.print(
             f"nothing of {environment.name} is left in {environment.cluster_name}. Next:", soft_wrap=True
@@ -90,25 +90,25 @@ def drain(
     for line in (
         f"modelyard destroy-plan --env {env}    what is protected, and what stays",
         f"cdk destroy --all -c env={env}        Delivery first, Network last",
-        *after.splitlines(),
+        *after,
     ):
         out.print(f"    {line}", soft_wrap=True, markup=False)
     return 0
 
 
-def _last_words(cluster: LiveCluster, environment: Environment) -> str:
+def _last_words(cluster: LiveCluster, environment: Environment) -> list[str]:
     """What is deleted by hand in a cluster that stays: who uses the CRDs by now is known to nobody here."""
     lines = [f"kubectl delete namespace {FLUX_NAMESPACE}"] if environment.delivery == "flux" else []
     try:
         definitions = left_definitions(cluster, environment)
     except Unreachable as why:
-        return "\n".join([*lines, f"# the CRDs that add-ons have brought: {why}"])
+        return [*lines, f"# the CRDs that add-ons have brought: {why}"]
     if definitions:
         lines += [
             "# CRDs that the add-ons have brought; each takes all objects of its kind along, whoever made them:",
             f"kubectl delete crd {' '.join(definitions)}",
         ]
-    return "\n".join(lines)
+    return lines
 
 
 def _way_in(environment: Environment) -> str:

@@ -86,12 +86,6 @@ def components() -> Mapping[str, Component]:
     )
 
 
-@cache
-def component_of(release: str) -> str | None:
-    """The component of a chart or of definitions; None if it is no such part."""
-    return next((each.name for each in components().values() if release in each.releases), None)
-
-
 def addons_everywhere() -> frozenset[str]:
     """EKS add-ons without which no cluster has a running pod."""
     return frozenset(_table()["everywhere"])

@@ -6,6 +6,7 @@ import re
 from collections.abc import Iterator
 from typing import Any
 
+from modelyard.live.account.principals import admitted
 from modelyard.live.api.answers import Refusal
 from modelyard.live.api.aws import Ask, Operation
 from modelyard.live.diagnosis import AccountCheck, Case, Diagnosis, ok, one_by_one, problem, unknown
@@ -153,13 +154,7 @@ def _admission(ask: Ask, case: Case, cluster: dict[str, Any]) -> Iterator[Diagno
             "its API server has no private endpoint, by which Flux' installer, a function in the VPC, reaches it",
             f"{update} --resources-vpc-config endpointPrivateAccess=true",
         )
-    yield from one_by_one(_principals(case), lambda principal: _entry(ask, case, principal))
-
-
-def _principals(case: Case) -> list[str]:
-    cluster, teams = case.environment.cluster, case.environment.teams.values()
-    named = (*cluster.admins, *cluster.viewers, *(each for team in teams for each in team.principals))
-    return list(dict.fromkeys(named))
+    yield from one_by_one(admitted(case.environment), lambda principal: _entry(ask, case, principal))
 
 
 def _entry(ask: Ask, case: Case, principal: str) -> Diagnosis:
