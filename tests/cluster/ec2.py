@@ -49,7 +49,7 @@ class Ec2:
     launched: list[dict[str, Any]] = field(default_factory=list)
     allowed: dict[str, set[str]] = field(default_factory=dict)
     _images: dict[str, dict[str, Any]] = field(default_factory=dict)
-    _templates: dict[str, str] = field(default_factory=dict)
+    _templates: dict[str, dict[str, Any]] = field(default_factory=dict)
     _numbers: Iterator[int] = field(default_factory=lambda: itertools.count(1))
 
     def answers(self) -> dict[str, Any]:
@@ -129,7 +129,7 @@ class Ec2:
         }
 
     def _note_template(self, asked: dict[str, Any]) -> None:
-        self._templates[asked["LaunchTemplateName"]] = asked["LaunchTemplateData"]["ImageId"]
+        self._templates[asked["LaunchTemplateName"]] = asked["LaunchTemplateData"]
 
     def _create_fleet(self, asked: dict[str, Any]) -> Any:
         if asked.get("DryRun"):
@@ -194,16 +194,17 @@ class Ec2:
             if each["ResourceType"] == "instance"
             for tag in each["Tags"]
         ]
+        template = self._templates[spec["LaunchTemplateName"]]
         name = f"ip-{identity}.{self.plan.environment.region}.compute.internal"
         instance = {
             "InstanceId": identity,
             "InstanceType": kind,
-            "ImageId": self._templates[spec["LaunchTemplateName"]],
+            "ImageId": template["ImageId"],
             "State": {"Code": 16, "Name": "running"},
             "Placement": {"AvailabilityZone": zone, "Tenancy": "default"},
             "PrivateDnsName": name,
             "SubnetId": override["SubnetId"],
-            "SecurityGroups": [],
+            "SecurityGroups": [{"GroupId": group} for group in _groups(template)],
             "LaunchTime": datetime.now(UTC),
             "Architecture": "x86_64",
             "Tags": tags,
@@ -256,6 +257,15 @@ class Ec2:
                     {"InstanceId": each["InstanceId"], "PreviousState": before, "CurrentState": each["State"]}
                 )
         return {"TerminatingInstances": changed}
+
+
+def _groups(template: dict[str, Any]) -> list[str]:
+    """Security groups of the instances of a launch template; a node with others has drifted."""
+    interfaces = template.get("NetworkInterfaces", ())
+    return [
+        *template.get("SecurityGroupIds", ()),
+        *(group for each in interfaces[:1] for group in each["Groups"]),
+    ]
 
 
 @contextmanager

@@ -135,36 +135,56 @@ def test_a_zone_without_capacity_is_left_for_another(
 def test_a_limit_that_the_plan_refuses_leaves_pods_pending(
     plane: ControlPlane, cluster: Cluster, tmp_path: Path
 ) -> None:
-    """Planted: the pool holds one accelerator, and its models ask for more."""
+    """Planted: the pool holds one accelerator, and its models ask for more.
+
+    They come one after the other: Karpenter counts a node once EC2 has launched it, and may overrun a limit
+    for pods that come before.
+    """
     plan = planned("dev")
     assert any(finding.code == "CAP002" for finding in _limited(plan).findings)
+    first = next(model.name for model in plan.models if model.placement.pool_name == _POOL)
+    items = [
+        _with_limit(item) for item in rendered(plan) if cluster.known(item) and item["kind"] not in _UNPLAYED
+    ]
+    deployments = [item for item in items if item["kind"] == "Deployment"]
     with karpenter(plane, plan, tmp_path) as (ec2, program):
-        items = [item for item in rendered(plan) if cluster.known(item) and item["kind"] not in _UNPLAYED]
+        cluster.put(item for item in items if item["kind"] != "Deployment")
         cluster.put(
-            [
-                changed(item, ("spec", "limits"), {_RESOURCE: "1"})
-                if (item["kind"], item["metadata"]["name"]) == ("NodePool", _POOL)
-                else item
-                for item in items
-            ]
+            changed(item, ("spec", "replicas"), 1)
+            for item in deployments
+            if item["metadata"]["name"] == first
         )
         assert settled(cluster.api) == []
+        [(there, _)] = placed(cluster, plan, program).items()
 
-        def others_placed() -> bool:
-            program.check()
-            found = verdicts(cluster.api, plan.environment.namespace)
-            return all(bool(found[name][0]) for name in elsewhere) and bool(elsewhere)
-
-        elsewhere = {
+        cluster.put(deployments)
+        assert settled(cluster.api) == []
+        waiting = {
             pod["metadata"]["name"]
             for model, pod in servers(cluster, plan)
-            if model.placement.pool_name != _POOL
-        }
-        until(others_placed, "pods of other pools", seconds=300)
+            if model.placement.pool_name == _POOL
+        } - {there}
+        assert waiting
 
-    there = [each for each in ec2.launched if _pool_of(each) == _POOL]
-    assert len(there) <= 1
-    assert any(not pod["spec"].get("nodeName") for _, pod in servers(cluster, plan))
+        def unanswered() -> set[str]:
+            program.check()
+            return waiting - {
+                event["involvedObject"]["name"]
+                for event in cluster.api.list("v1", "Event")
+                if "exceed limits for nodepool" in event["message"]
+            }
+
+        until(lambda: not unanswered(), "what Karpenter says of the pods", seconds=300, lacking=unanswered)
+        nodes = verdicts(cluster.api, plan.environment.namespace)
+
+    assert {name for name in waiting if nodes[name][0]} == set()
+    assert [each["InstanceType"] for each in ec2.launched if _pool_of(each) == _POOL] == ["g6e.xlarge"]
+
+
+def _with_limit(item: Object) -> Object:
+    if (item["kind"], item["metadata"]["name"]) == ("NodePool", _POOL):
+        return changed(item, ("spec", "limits"), {_RESOURCE: "1"})
+    return item
 
 
 def _limited(plan: Plan) -> Plan:
