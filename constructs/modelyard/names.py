@@ -34,6 +34,9 @@ METRICS_VARIABLE: Final = "modelyard_prometheus_endpoint"
 """Variable in the manifests for the workspace's URL, with a trailing slash."""
 
 
+POOL_TAINT: Final = "modelyard.dev/pool"
+"""Taint of the nodes of pools in a cluster of others; its value is the pool's name."""
+
 MODEL_LABEL: Final = "modelyard.dev/model"
 """Label of every object of a model; its value is the model's name."""
 

@@ -6,6 +6,7 @@ from collections.abc import Iterator
 from typing import Any
 
 from modelyard.hardware import InstanceType, Memory
+from modelyard.objects.node_taints import taints
 from modelyard.planning import Plan
 from modelyard.planning.admission import candidates, room_on, root_volume_gib, uses_local_disks
 from modelyard.spec import Pool
@@ -40,8 +41,7 @@ def node(name: str, instance: InstanceType, plan: Plan, pool_name: str, zone: st
         "topology.kubernetes.io/zone": zone,
         "topology.kubernetes.io/region": plan.environment.region,
     }
-    taint = {"key": kind.taint, "value": "true", "effect": "NoSchedule"}
-    return _node(name, labels, [taint], amounts)
+    return _node(name, labels, taints(plan.environment, pool_name), amounts)
 
 
 def general_node(name: str, zone: str) -> Object:

@@ -203,6 +203,37 @@ def test_a_pod_tolerates_the_taint_that_is_called_as_its_resource(
     assert {bool(host) for host, _ in found.values()} == {fits}
 
 
+@pytest.mark.parametrize(("environment", "fits"), [("prod", True), ("shared", False)])
+def test_gpu_pods_of_others_do_not_get_nodes_of_pools_in_their_own_cluster(
+    cluster: Cluster, environment: str, fits: bool
+) -> None:
+    """The real admission plug-in lets each of them tolerate the taint of its resource."""
+    plan = planned(environment)
+    kind = instance_types()["g6e.xlarge"]
+    register(cluster.api, node("node", kind, plan, "g6e", plan.environment.availability_zones[0]))
+    of_others = {
+        "image": "registry.example/notebook",
+        "name": "notebook",
+        "resources": {"limits": {"nvidia.com/gpu": "1"}},
+    }
+    pod = {
+        "apiVersion": "v1",
+        "kind": "Pod",
+        "metadata": {"name": "notebook", "namespace": "research"},
+        "spec": {"containers": [of_others], "serviceAccountName": "notebook"},
+    }
+    account = {
+        "apiVersion": "v1",
+        "kind": "ServiceAccount",
+        "metadata": {"name": "notebook", "namespace": "research"},
+    }
+
+    cluster.put([account, pod])
+
+    [(host, _)] = verdicts(cluster.api, "research").values()
+    assert bool(host) is fits
+
+
 def given(cluster: Cluster, taint: str = "nvidia.com/gpu") -> tuple[Plan, Object]:
     """A plan, one workload of it, and a node of the planned type for each replica, with this taint."""
     plan = planned("prod")

@@ -240,6 +240,16 @@ MUTATIONS = (
     Mutation("only empty nodes go", "NodePool", "g6e", ("spec", "disruption", "consolidationPolicy")),
     Mutation("nodes do not expire", "NodePool", "g6e", ("spec", "template", "spec", "expireAfter"), "720h"),
     Mutation("taint of the pool", "NodePool", "g6e", ("spec", "template", "spec", "taints")),
+    Mutation(
+        *("taint against GPU pods of others", "NodePool", "g6e"),
+        ("spec", "template", "spec", "taints", 1),
+        environment="shared",
+    ),
+    Mutation(
+        *("toleration of that taint", "Deployment", "chat"),
+        ("spec", "template", "spec", "tolerations", 0),
+        environment="shared",
+    ),
     Mutation("limit of the pool", "NodePool", "g6e", ("spec", "limits")),
     Mutation("disruption budget of the pool", "NodePool", "g6e", ("spec", "disruption", "budgets")),
     Mutation(

@@ -8,7 +8,7 @@ from tests.contract.mutants import catch, caught_in, rendered
 from tests.contract.mutations import MUTATIONS, Mutation
 
 
-@pytest.mark.parametrize("environment", ["prod", "serving", "existing"])
+@pytest.mark.parametrize("environment", ["prod", "serving", "existing", "shared"])
 def test_what_is_rendered_is_caught_by_nothing(environment: str) -> None:
     """Or every mutation would seem to be noticed."""
     planned, objects = rendered(environment)

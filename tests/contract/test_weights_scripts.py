@@ -219,7 +219,9 @@ def test_a_server_waits_for_what_is_fetched_and_for_nothing_else() -> None:
     waits = []
     for model, adapters in (("hf://Qwen/Qwen3-8B", adapter), (own, adapter), (own, [])):
         [planned] = a_plan(a_model(model=model, adapters=adapters)).models
-        template = server_pod(planned, environment="lab", priority_class="x", settled=False, account="x")
+        template = server_pod(
+            planned, environment=an_environment(), priority_class="x", settled=False, account="x"
+        )
         waits += [[c["command"][4:] for c in template["spec"].get("initContainers", [])]]
 
     assert waits == [
@@ -305,7 +307,9 @@ def test_sglang_finds_the_vocabulary_of_gpt_oss_beside_the_weights() -> None:
     for engine in ("sglang", "vllm"):
         plan = a_plan(a_model(model="hf://openai/gpt-oss-20b", engine={"name": engine}))
         [planned] = plan.models
-        spec = server_pod(planned, environment="lab", priority_class="x", settled=False, account="x")["spec"]
+        spec = server_pod(
+            planned, environment=an_environment(), priority_class="x", settled=False, account="x"
+        )["spec"]
         told = {each["name"]: each.get("value") for each in spec["containers"][0]["env"]}
         [job] = weights.fetch_jobs(plan.models, plan.environment).values()
         asked = {e["name"] for e in job["spec"]["template"]["spec"]["containers"][0]["env"]}

@@ -35,7 +35,7 @@ from tests.engine.installed import ROOT, require
 from tests.engine.real_parser import PATH, Refused, ServeParser, json_type
 from tests.engine.vllm_table import installed_table
 from tests.engine.vllm_table import written as table_text
-from tests.unit.given import a_model, a_plan
+from tests.unit.given import a_model, a_plan, an_environment
 
 require()
 
@@ -408,7 +408,9 @@ def test_the_parsers_of_models_are_ones_that_the_engine_has(parser: ServeParser)
 
 def test_every_variable_of_the_pod_is_one_that_the_engine_reads(parser: ServeParser) -> None:
     """Unknown ones cost a warning at start, and do nothing."""
-    pod = server_pod(everything(), environment="lab", priority_class="x", settled=False, account="x")
+    pod = server_pod(
+        everything(), environment=an_environment(), priority_class="x", settled=False, account="x"
+    )
     names = {variable["name"] for variable in pod["spec"]["containers"][0]["env"]}
     ours = {name for name in names | set(server_env(serve_settings(everything()), RELEASE)) if "VLLM" in name}
 

@@ -167,6 +167,23 @@ class TestComponents:
         assert labels(in_shared())["nvidia.com/gpu.deploy.operands"] == "false"
         assert "nvidia.com/gpu.deploy.operands" not in labels(theirs) | labels(an_environment())
 
+    @pytest.mark.parametrize(
+        ("has", "own"), [({}, True), ({"keda": "2.20.1"}, True), ({"nvidia-device-plugin": "0.18.0"}, False)]
+    )
+    def test_gpu_pods_of_others_stay_off_unless_their_plugin_would_too(
+        self, has: dict[str, str], own: bool
+    ) -> None:
+        """EKS lets each of them tolerate `nvidia.com/gpu`."""
+        plan = a_plan(a_model(), environment=in_shared({"has": has}))
+        pool = objects(plan, "NodePool")["g6e"]["spec"]["template"]["spec"]
+        server = objects(plan, "Deployment")[plan.models[0].name]["spec"]["template"]["spec"]
+
+        assert (
+            {"key": "modelyard.dev/pool", "value": "g6e", "effect": "NoSchedule"} in pool["taints"]
+        ) is own
+        assert {"nvidia.com/gpu"} < {each["key"] for each in pool["taints"]} or not own
+        assert {each["key"] for each in server["tolerations"]} == {each["key"] for each in pool["taints"]}
+
     def test_the_addons_of_a_cluster_are_those_that_it_lacks(self) -> None:
         environment = in_shared({"has": {"aws-efs-csi-driver": "v3.0.0-eksbuild.1"}})
 

@@ -7,7 +7,7 @@ from math import inf
 
 from modelyard.findings import Finding
 from modelyard.hardware import platform_facts
-from modelyard.names import DO_NOT_DISRUPT, NODE_POOL_LABEL
+from modelyard.names import DO_NOT_DISRUPT, NODE_POOL_LABEL, POOL_TAINT
 from modelyard.object_rules.broken import broken
 from modelyard.object_rules.index import reference, scaled
 from modelyard.object_rules.pods import (
@@ -101,11 +101,15 @@ def _place_findings(
             "take the request out, or add the resource by a NodeOverlay",
         )
     tolerated = {t.get("key") for t in spec.get("tolerations") or []}
-    for taint in at(pools[wanted], "spec.template.spec.taints") or []:
-        if taint["key"] not in tolerated:
-            yield broken(
-                workload, f"does not tolerate {taint['key']} of pool {wanted}", "keep its tolerations"
-            )
+    taints = {taint["key"] for taint in at(pools[wanted], "spec.template.spec.taints") or []}
+    for key in sorted(taints - tolerated):
+        yield broken(workload, f"does not tolerate {key} of pool {wanted}", "keep its tolerations")
+    if POOL_TAINT in tolerated - taints:
+        yield broken(
+            pools[wanted],
+            f"lacks the taint {POOL_TAINT}: GPU pods of others tolerate the taint of its accelerator on EKS",
+            "keep both taints",
+        )
 
 
 def _pool_findings(pool: Manifest, classes: set[tuple[str, str]], *, accelerated: bool) -> Iterator[Finding]:

@@ -21,6 +21,19 @@ def missing_components(environment: Environment, models: Sequence[ModelPlan]) ->
     return frozenset(name for name in needed if not environment.cluster.has(name))
 
 
+# Components that run on the nodes of pools.
+_ON_NODES = frozenset(
+    {"aws-efa-k8s-device-plugin", "dcgm-exporter", "neuron-device-plugin", "nvidia-device-plugin"}
+)
+
+
+def is_shared(environment: Environment) -> bool:
+    """Whether a taint of their own keeps pods of others away from the nodes of pools: in a cluster of others,
+    unless its own device plugins or exporters have to run there, which do not tolerate it."""
+    existing = environment.cluster.existing
+    return existing is not None and not _ON_NODES & existing.has.keys()
+
+
 def pools_with_plugin(environment: Environment) -> list[str]:
     """Pools whose nodes need NVIDIA's device plugin. Bottlerocket's image brings its own, and two plugins
     would both register the GPUs; EKS Auto Mode has one."""

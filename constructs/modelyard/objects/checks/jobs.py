@@ -150,7 +150,7 @@ def _job(program: Program, plan: ModelPlan, environment: Environment, own: Mappi
     pod = _pod(program, plan, environment, own)
     server = server_pod(  # the same Job name for every runner
         replace(plan, runner=OURS),
-        environment=environment.name,
+        environment=environment,
         priority_class=PRIORITY_CLASS,
         settled=environment.strict,
         account=service_account(plan, environment),

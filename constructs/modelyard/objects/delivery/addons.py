@@ -17,6 +17,7 @@ from modelyard.objects.monitoring.delivery_states import flux_states
 from modelyard.objects.monitoring.metrics_volume import metrics_class, prometheus_storage
 from modelyard.objects.monitoring.monitors import DCGM_NAMESPACE
 from modelyard.objects.monitoring.paging import alertmanager_values
+from modelyard.objects.node_taints import tolerations
 from modelyard.objects.platform.accelerator_pool import stated_prices
 from modelyard.planning import Plan
 from modelyard.planning.components import missing_components, pools_with_plugin
@@ -37,12 +38,7 @@ def addons(plan: Plan) -> Iterator[Manifest]:
     if "nvidia-device-plugin" in missing:
         yield from _nvidia_plugin(environment)
     if "neuron-device-plugin" in missing:
-        yield from _addon(
-            environment,
-            "neuron-helm-chart",
-            namespace="kube-system",
-            values={"npd": {"enabled": False}},
-        )
+        yield from _neuron_plugin(environment)
     if EXTERNAL_SECRETS in missing:
         yield _namespace(EXTERNAL_SECRETS, "restricted")
         yield from _addon(
@@ -82,7 +78,6 @@ def addons(plan: Plan) -> Iterator[Manifest]:
 
 def _efa_plugin(environment: Environment) -> Iterator[Manifest]:
     fabric = [name for name, pool in environment.pools.items() if pool.fabric == "efa"]
-    taints = sorted({accelerator_of(environment.pools[n].accelerator).taint for n in fabric})
     yield from _addon(
         environment,
         "aws-efa-k8s-device-plugin",
@@ -90,7 +85,7 @@ def _efa_plugin(environment: Environment) -> Iterator[Manifest]:
         values={
             # The chart makes its affinity of these and ignores the value `affinity`.
             "supportedInstanceLabels": {"keys": [NODE_POOL_LABEL], "values": sorted(fabric)},
-            "tolerations": [{"key": t, "operator": "Exists", "effect": "NoSchedule"} for t in taints],
+            "tolerations": tolerations(environment, fabric),
         },
     )
 
@@ -150,14 +145,25 @@ def _karpenter(environment: Environment, prices: Prices) -> Iterator[Manifest]:
 
 
 def _nvidia_plugin(environment: Environment) -> Iterator[Manifest]:
+    pools = pools_with_plugin(environment)
     yield from _addon(
         environment,
         "nvidia-device-plugin",
         namespace="kube-system",
         values={
-            "affinity": _on_pools(pools_with_plugin(environment)),
-            "tolerations": [{"key": "nvidia.com/gpu", "operator": "Exists", "effect": "NoSchedule"}],
+            "affinity": _on_pools(pools),
+            "tolerations": tolerations(environment, pools),
         },
+    )
+
+
+def _neuron_plugin(environment: Environment) -> Iterator[Manifest]:
+    pools = [n for n, p in environment.pools.items() if accelerator_of(p.accelerator).vendor == "aws"]
+    yield from _addon(
+        environment,
+        "neuron-helm-chart",
+        namespace="kube-system",
+        values={"npd": {"enabled": False}, "devicePlugin": {"tolerations": tolerations(environment, pools)}},
     )
 
 
@@ -166,14 +172,13 @@ def _gpu_metrics(environment: Environment) -> Iterator[Manifest]:
     nvidia = {n: accelerator_of(p.accelerator) for n, p in pools.items()}
     nvidia = {name: found for name, found in nvidia.items() if found.vendor == "nvidia"}
     yield _namespace(DCGM_NAMESPACE, "privileged")  # the exporter reads devices as root
-    taints = sorted({found.taint for found in nvidia.values()})
     yield from _addon(
         environment,
         "dcgm-exporter",
         namespace=DCGM_NAMESPACE,
         values={
             "affinity": _on_pools(list(nvidia)),
-            "tolerations": [{"key": t, "operator": "Exists", "effect": "NoSchedule"} for t in taints],
+            "tolerations": tolerations(environment, nvidia),
             # The PodMonitor is rendered separately: Prometheus' CRDs may not exist yet when this is
             # installed.
             "serviceMonitor": {"enabled": False},

@@ -10,6 +10,7 @@ from modelyard.hardware import accelerator_of
 from modelyard.names import EXTERNAL_SECRETS, FLUX_NAMESPACE, NODE_POOL_LABEL
 from modelyard.objects.labels import model_labels, platform_labels
 from modelyard.objects.manifest import Manifest, manifest
+from modelyard.objects.node_taints import tolerations
 from modelyard.observability import RuleGroup, model_groups, platform_groups
 from modelyard.observability.dashboards import dashboards
 from modelyard.observability.delivery_alerts import FLUX_CONTROLLERS
@@ -115,18 +116,11 @@ def _pod_monitor(
 
 def _neuron_monitor(environment: Environment) -> Iterator[Manifest]:
     """AWS publishes it only as a manifest, not as a chart."""
-    pools = [
-        (name, accelerator_of(pool.accelerator))
-        for name, pool in environment.pools.items()
-        if accelerator_of(pool.accelerator).vendor == "aws"
-    ]
+    pools = sorted(
+        name for name, pool in environment.pools.items() if accelerator_of(pool.accelerator).vendor == "aws"
+    )
     selector = {"app.kubernetes.io/name": "neuron-monitor"}
-    nodes = {
-        "key": NODE_POOL_LABEL,
-        "operator": "In",
-        "values": sorted(name for name, _ in pools),
-    }
-    taints = sorted({accelerator.taint for _, accelerator in pools})
+    nodes = {"key": NODE_POOL_LABEL, "operator": "In", "values": pools}
     yield manifest(
         api_version="v1",
         kind="Namespace",
@@ -147,9 +141,7 @@ def _neuron_monitor(environment: Environment) -> Iterator[Manifest]:
                     "automountServiceAccountToken": False,
                     "enableServiceLinks": False,
                     "affinity": _required_nodes(nodes),
-                    "tolerations": [
-                        {"key": taint, "operator": "Exists", "effect": "NoSchedule"} for taint in taints
-                    ],
+                    "tolerations": tolerations(environment, pools),
                     "containers": [_neuron_container()],
                 },
             },

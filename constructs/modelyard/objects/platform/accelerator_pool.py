@@ -9,6 +9,7 @@ from typing import Any
 from modelyard.hardware import InstanceType, Prices, accelerator_of
 from modelyard.objects.labels import platform_labels
 from modelyard.objects.manifest import Manifest, manifest
+from modelyard.objects.node_taints import taints
 from modelyard.objects.platform.node_class import (
     NodeClass,
     lifetime,
@@ -138,7 +139,7 @@ def _node_pool(
                     one_of("karpenter.sh/capacity-type", list(pool.capacity)),
                     one_of("topology.kubernetes.io/zone", list(environment.pool_zones(pool))),
                 ],
-                "taints": [{"key": accelerator.taint, "value": "true", "effect": "NoSchedule"}],
+                "taints": taints(environment, name),
                 **lifetime(environment, serves=True),
             },
         },

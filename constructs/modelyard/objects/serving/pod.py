@@ -20,6 +20,7 @@ from modelyard.objects.labels import (
     weights_annotations,
 )
 from modelyard.objects.manifest import Manifest
+from modelyard.objects.node_taints import tolerations
 from modelyard.objects.platform.model_cache import CLAIM, MOUNT_PATH
 from modelyard.objects.pods.parts import (
     Container,
@@ -45,6 +46,7 @@ from modelyard.objects.serving.weights import (
 )
 from modelyard.objects.traffic.router import routing_sidecar
 from modelyard.planning import ModelPlan
+from modelyard.spec import Environment
 
 # Folders that the engine and its libraries write on first use are emptyDirs: the root file system is
 # read-only.
@@ -62,7 +64,7 @@ _OFFLINE = {"HF_HUB_DISABLE_TELEMETRY": "1", "HF_HUB_OFFLINE": "1"}
 def server_pod(
     plan: ModelPlan,
     *,
-    environment: str,
+    environment: Environment,
     priority_class: str,
     settled: bool,
     account: str,
@@ -86,9 +88,7 @@ def server_pod(
         "terminationGracePeriodSeconds": drain.grace,
         "nodeSelector": {NODE_POOL_LABEL: plan.placement.pool_name},
         "affinity": _on_instance_types(plan) | (_beside_leader() if worker else {}),
-        "tolerations": [
-            {"key": plan.serving.accelerator.taint, "operator": "Exists", "effect": "NoSchedule"}
-        ],
+        "tolerations": tolerations(environment, [plan.placement.pool_name]),
     }
     if plan.zonal and not worker:
         fields["topologySpreadConstraints"] = _over_zones(plan, together=plan.serving.nodes == 1)
@@ -100,8 +100,8 @@ def server_pod(
         fields=fields,
     )
     labels = {
-        **cost_labels(plan, environment),
-        **model_labels(plan, environment, component="worker" if worker else "server"),
+        **cost_labels(plan, environment.name),
+        **model_labels(plan, environment.name, component="worker" if worker else "server"),
     }
     if plan.runner.label:
         labels[plan.runner.label] = plan.name

@@ -74,7 +74,7 @@ def _replicas(plan: ModelPlan) -> dict[str, Any]:
 def _pod(plan: ModelPlan, environment: Environment, *, worker: bool = False) -> dict[str, Any]:
     pod = server_pod(
         plan,
-        environment=environment.name,
+        environment=environment,
         priority_class=priority_class(plan, environment),
         settled=environment.strict,
         account=service_account(plan, environment),
@@ -93,7 +93,7 @@ def batch_job(plan: ModelPlan, environment: Environment) -> dict[str, Any]:
     assert batch is not None
     template = server_pod(
         plan,
-        environment=environment.name,
+        environment=environment,
         priority_class=priority_class(plan, environment),
         settled=True,
         account=service_account(plan, environment),
