@@ -62,7 +62,8 @@ class Cluster(Document):
     """A cluster that is there, called `name`, at `version`; default: Modelyard creates one. Needs
     `network.vpc`."""
     version: KubernetesVersion = "1.36"
-    """Kubernetes minor version, in EKS standard support; raise it by one minor at a time."""
+    """Kubernetes minor version, in EKS standard support; an older cluster is upgraded first, by one minor at
+    a time."""
     support_type: Literal["standard", "extended"] = "standard"
     """`standard`: EKS upgrades the cluster when its version's standard support ends; `extended`: it keeps the
     version, and costs six times as much from then on."""

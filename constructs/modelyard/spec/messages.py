@@ -151,10 +151,12 @@ def problem(detail: ErrorDetails) -> str:
 
 
 def nearest(detail: ErrorDetails) -> str | None:
-    """The allowed value that was probably meant, where a field allows a few."""
+    """The allowed value that was probably meant, where a field allows a few; a number is never misspelled."""
     allowed = re.findall(r"'([^']*)'", str(detail.get("ctx", {}).get("expected", "")))
     found: Any = detail["input"]
-    return next(iter(closest(found, allowed)), None) if isinstance(found, str) else None
+    if not isinstance(found, str) or not any(letter.isalpha() for letter in found):
+        return None
+    return next(iter(closest(found, allowed)), None)
 
 
 def uncapitalized(text: str) -> str:
