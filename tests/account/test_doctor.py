@@ -730,6 +730,99 @@ class TestExistingSubnets:
         assert f"the subnet is in {vpc}" in project.results("subnets")[small]["reason"]
 
 
+class TestEndpoints:
+    def project_in(self, fake: FakeAccount, project: Project, **network: Any) -> Any:
+        """The project in the account's VPC, whose first private subnet is there."""
+        client = fake.session(region_name=REGION).client("ec2")
+        [vpc] = client.describe_vpcs()["Vpcs"]
+        zones = {f"{REGION}{zone}": f"subnet-0a1b2c3d{number}" for number, zone in enumerate("ac")}
+        named = {"id": vpc["VpcId"], "privateSubnets": zones} | network.pop("vpc", {})
+        project.environment(network={"vpc": named, "cidr": vpc["CidrBlock"]} | network)
+        return client
+
+    def answering(self, client: Any, vpc: str, service: str, **settings: Any) -> str:
+        made = client.create_vpc_endpoint(
+            VpcId=vpc, ServiceName=f"com.amazonaws.{REGION}.{service}", **settings
+        )
+        return str(made["VpcEndpoint"]["VpcEndpointId"])
+
+    @pytest.mark.parametrize(
+        ("service", "private", "chosen", "fix"),
+        [
+            ("ecr.api", True, "all", "none"),
+            ("sqs", True, "all", "essential"),
+            ("sqs", True, "essential", None),
+            ("ecr.api", False, "all", None),
+            ("bedrock-runtime", True, "all", None),
+        ],
+    )
+    def test_a_second_endpoint_for_a_name_is_refused_before_a_deploy(
+        self, project: Project, fake: FakeAccount, service: str, private: bool, chosen: str, fix: str | None
+    ) -> None:
+        client = self.project_in(fake, project, endpoints=chosen)
+        [vpc] = client.describe_vpcs()["Vpcs"]
+        made = self.answering(
+            client, vpc["VpcId"], service, VpcEndpointType="Interface", PrivateDnsEnabled=private
+        )
+
+        found = project.results("endpoints")
+
+        problems = {name: each for name, each in found.items() if each["result"] == "problem"}
+        if fix is None:
+            assert problems == {}
+        else:
+            [(name, each)] = problems.items()
+            assert name == f"com.amazonaws.{REGION}.{service}"
+            assert made in each["reason"]
+            assert f"network: {{endpoints: {fix}}}" in each["fix"]
+
+    def test_those_that_a_deploy_has_made_are_its_own(self, project: Project, fake: FakeAccount) -> None:
+        client = self.project_in(fake, project)
+        [vpc] = client.describe_vpcs()["Vpcs"]
+        made = self.answering(
+            client, vpc["VpcId"], "ecr.api", VpcEndpointType="Interface", PrivateDnsEnabled=True
+        )
+        client.create_tags(Resources=[made], Tags=[{"Key": "modelyard:environment", "Value": "lab"}])
+
+        assert {each["result"] for each in project.results("endpoints").values()} == {"ok"}
+
+    def test_what_iam_denies_is_named(self, project: Project, fake: FakeAccount) -> None:
+        self.project_in(fake, project)
+        fake.answers["ec2:DescribeVpcEndpoints"] = denied("ec2:DescribeVpcEndpoints")
+
+        [found] = project.results("endpoints").values()
+
+        assert (found["result"], found["reason"]) == ("not checked", "needs ec2:DescribeVpcEndpoints")
+
+    def test_a_route_table_takes_one_route_to_s3(self, project: Project, fake: FakeAccount) -> None:
+        client = fake.session(region_name=REGION).client("ec2")
+        table = client.describe_route_tables()["RouteTables"][0]
+        made = self.answering(
+            client, table["VpcId"], "s3", VpcEndpointType="Gateway", RouteTableIds=[table["RouteTableId"]]
+        )
+        self.project_in(fake, project, vpc={"routeTables": [table["RouteTableId"], "rtb-0a1b2c3d"]})
+
+        found = project.results("endpoints")
+
+        [name] = [name for name, each in found.items() if each["result"] == "problem"]
+        assert name == table["RouteTableId"]
+        assert made in found[name]["reason"]
+
+    def test_a_range_that_is_not_the_vpcs_would_admit_nobody(
+        self, project: Project, fake: FakeAccount
+    ) -> None:
+        client = self.project_in(fake, project, cidr="10.80.0.0/16")
+        [vpc] = client.describe_vpcs()["Vpcs"]
+
+        found = project.results("endpoints")["10.80.0.0/16"]
+
+        assert found["result"] == "problem"
+        assert f"network: {{cidr: {vpc['CidrBlock']}}}" in found["fix"]
+
+    def test_a_vpc_of_its_own_is_not_asked(self, project: Project) -> None:
+        assert project.results("endpoints") == {}
+
+
 class TestBootstrap:
     @pytest.mark.parametrize(("version", "result"), [("6", "ok"), ("5", "problem"), ("odd", "problem")])
     def test_an_old_one_is_a_problem(
@@ -1088,6 +1181,9 @@ def test_the_policy_holds_every_call_that_is_made_and_no_other(project: Project,
     project.run("doctor", "--env", "lab")
     existing.there(fake)
     existing.shared(project)
+    project.run("doctor", "--env", "lab")
+    zones = {f"{REGION}{zone}": f"subnet-0a1b2c3d{number}" for number, zone in enumerate("ac")}
+    project.environment(network={"vpc": {"id": "vpc-0a1b2c3d", "privateSubnets": zones}})
     project.run("doctor", "--env", "lab")
 
     assert fake.permissions == set(policy()["Statement"][0]["Action"])

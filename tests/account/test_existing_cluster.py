@@ -13,8 +13,9 @@ ADMIN = f"arn:aws:iam::{ACCOUNT}:role/platform-engineer"
 GROUP = "sg-0a1b2c3d4e5f60718"
 VPC = "vpc-0a1b2c3d4e5f60718"
 OURS = {"modelyard:environment": "lab"}
-ENTRIES, NODES = ONLY_THERE = ("eks:DescribeAccessEntry", "ec2:DescribeInstances")
-"""Permissions that only environments in such a cluster need."""
+ENTRIES, NODES = "eks:DescribeAccessEntry", "ec2:DescribeInstances"
+ONLY_THERE = (ENTRIES, NODES, "ec2:DescribeVpcEndpoints")
+"""Permissions that only environments in such a cluster, or in a VPC of others, need."""
 TRUST = '{"Version": "2012-10-17", "Statement": []}'
 
 

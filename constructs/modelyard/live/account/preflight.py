@@ -7,6 +7,7 @@ from dataclasses import replace
 from typing import Any
 
 from modelyard.live.account.anomaly_monitors import ANOMALIES
+from modelyard.live.account.endpoints import ENDPOINTS
 from modelyard.live.account.existing_cluster import EXISTING_ADDONS, EXISTING_CLUSTER
 from modelyard.live.account.failed_stacks import STACKS
 from modelyard.live.account.kubernetes import ADDONS, CLUSTER, KUBERNETES, NODES, VERSIONS
@@ -63,6 +64,7 @@ CHECKS = (
     EXISTING_CLUSTER,
     EXISTING_ADDONS,
     SUBNETS,
+    ENDPOINTS,
     BOOTSTRAP,
     CACHE,
     PRINCIPALS,
