@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any, Final
 
-from aws_cdk import Stack
 from aws_cdk import aws_events as events
 from aws_cdk import aws_events_targets as targets
 from aws_cdk import aws_iam as iam
@@ -71,13 +70,13 @@ class PipelineNotices(Construct):
 
     def _made(self, emails: Sequence[str]) -> sns.Topic:
         key = EncryptionKey(self, "Key", description="Notices of the pipeline", refuse_grants=True)
-        sender = iam.ServicePrincipal(
-            "events.amazonaws.com", conditions={"StringEquals": {"aws:SourceAccount": Stack.of(self).account}}
-        )
-        # A policy with the rules' ARNs would depend on the rules, and they on the topic.
+        # Without a condition: EventBridge names neither account nor rule to KMS (SNS developer guide,
+        # sns-key-management), and every notice would be lost in silence.
         key.add_to_resource_policy(
             iam.PolicyStatement(
-                actions=["kms:Decrypt", "kms:GenerateDataKey"], principals=[sender], resources=["*"]
+                actions=["kms:Decrypt", "kms:GenerateDataKey"],
+                principals=[iam.ServicePrincipal("events.amazonaws.com")],
+                resources=["*"],
             )
         )
         topic = sns.Topic(self, "Topic", master_key=key, enforce_ssl=True)

@@ -188,6 +188,22 @@ def one_entry_a_principal(template: Template) -> Iterator[tuple[str, str]]:
             seen.setdefault(principal, name)
 
 
+_POLICIES_OF_TOPICS = {"AWS::KMS::Key": "KeyPolicy", "AWS::SNS::TopicPolicy": "PolicyDocument"}
+
+
+def conditioned_eventbridge(template: Template) -> Iterator[tuple[str, str]]:
+    """EventBridge publishes without `aws:SourceAccount` and `aws:SourceArn`: SNS developer guide,
+    sns-key-management; EventBridge user guide, eb-use-resource-based."""
+    for name, resource in template.get("Resources", {}).items():
+        policy = resource.get("Properties", {}).get(_POLICIES_OF_TOPICS.get(resource["Type"], ""), {})
+        for statement in as_list(policy.get("Statement")):
+            principal = statement.get("Principal")
+            services = as_list(principal.get("Service")) if isinstance(principal, dict) else []
+            allows = statement["Effect"] == "Allow" and "events.amazonaws.com" in services
+            if allows and "Condition" in statement:
+                yield name, "EventBridge meets no condition here, so that its events never reach a topic"
+
+
 def broad_workflow_trust(template: Template) -> Iterator[tuple[str, str]]:
     for name, resource in template.get("Resources", {}).items():
         if resource["Type"] != "AWS::IAM::Role":

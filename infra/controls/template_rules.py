@@ -236,6 +236,7 @@ RULES: Final[Mapping[str, Rule]] = {
     "iam-role-without-boundary": iam_rules.unbounded_role,
     "workflow-trust-broad": iam_rules.broad_workflow_trust,
     "access-entry-twice": iam_rules.one_entry_a_principal,
+    "eventbridge-conditioned": iam_rules.conditioned_eventbridge,
     "anomaly-monitor-of-tags": anomaly_monitor_of_tags,
     "nodegroup-unpatched": nodegroup_unpatched,
     "efs-whole-file-system": iam_rules.whole_file_system,

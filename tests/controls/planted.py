@@ -12,15 +12,17 @@ from aws_cdk import aws_ec2 as ec2
 from aws_cdk import aws_efs as efs
 from aws_cdk import aws_eks_v2 as eks
 from aws_cdk import aws_iam as iam
+from aws_cdk import aws_kms as kms
 from aws_cdk import aws_logs as logs
 from aws_cdk import aws_secretsmanager as secretsmanager
 from aws_cdk import aws_sqs as sqs
 
 R = TypeVar("R", bound=cdk.CfnResource)
 
-CDK_NAG, CFN_GUARD, CHECKOV, OURS, BUILT_IN = (
+CDK_NAG, CFN_GUARD, CFN_LINT, CHECKOV, OURS, BUILT_IN = (
     "cdk-nag",
     "cfn-guard",
+    "cfn-lint",
     "checkov",
     "template-rules",
     "cfn-validate",
@@ -29,11 +31,17 @@ CDK_NAG, CFN_GUARD, CHECKOV, OURS, BUILT_IN = (
 
 @dataclass(frozen=True)
 class Mistake:
-    """`place`: construct path of the resource that a checker must point at."""
+    """`place`: construct path of the resource that a checker must point at; `others`: further ones that a
+    checker names, where the mistake is in two resources together."""
 
     plant: Callable[[cdk.App], None]
     place: str
     caught_by: frozenset[str]
+    others: tuple[str, ...] = ()
+
+    @property
+    def places(self) -> set[str]:
+        return {self.place, *self.others}
 
 
 def find(app: cdk.App, path: str, kind: type[R]) -> R:
@@ -117,6 +125,26 @@ def any_repository_deploys(app: cdk.App) -> None:
     role.add_property_override(f"{conditions}.StringLike", subject)
 
 
+def second_entry_of_a_principal(app: cdk.App) -> None:
+    entry = find(app, "Karpenter/Karpenter/NodeAccess", eks.CfnAccessEntry)
+    eks.CfnAccessEntry(
+        entry.stack, "Again", cluster_name=entry.cluster_name, principal_arn=entry.principal_arn
+    )
+
+
+def notices_that_never_arrive(app: cdk.App) -> None:
+    key = find(app, "Cost/Alarms/Key/Resource", kms.CfnKey).node.scope
+    assert isinstance(key, kms.Key)
+    sender = iam.ServicePrincipal(
+        "events.amazonaws.com", conditions={"StringEquals": {"aws:SourceAccount": "222222222222"}}
+    )
+    key.add_to_resource_policy(
+        iam.PolicyStatement(
+            actions=["kms:Decrypt", "kms:GenerateDataKey"], principals=[sender], resources=["*"]
+        )
+    )
+
+
 def monitor_of_tags(app: cdk.App) -> None:
     stack: Any = app.node.find_child("Cluster")
     ce.CfnAnomalyMonitor(
@@ -161,6 +189,15 @@ MISTAKES = {
     ),
     "open S3 endpoint": Mistake(open_s3_endpoint, "Network/Network/Vpc/S3/Resource", frozenset({OURS})),
     "any repository deploys": Mistake(any_repository_deploys, "GitHub/Deployer/Resource", frozenset({OURS})),
+    "second entry of a principal": Mistake(
+        second_entry_of_a_principal,
+        "Karpenter/Karpenter/NodeAccess",
+        frozenset({BUILT_IN, CFN_LINT, OURS}),
+        others=("Karpenter/Again",),
+    ),
+    "notices that never arrive": Mistake(
+        notices_that_never_arrive, "Cost/Alarms/Key/Resource", frozenset({OURS})
+    ),
     "monitor of tags": Mistake(monitor_of_tags, "Cluster/TagMonitor", frozenset({OURS})),
     "called before its log": Mistake(
         called_before_its_log, "Delivery/Flux/Installer/Handler/LogGroup/Resource", frozenset({OURS})

@@ -126,6 +126,19 @@ CHANGES: list[tuple[str, str, Callable[[Template], Any]]] = [
         ),
     ),
     (
+        "eventbridge-conditioned",
+        "Cluster",
+        lambda t: one(t, "AWS::KMS::Key")["KeyPolicy"]["Statement"].append(
+            {
+                "Action": ["kms:Decrypt", "kms:GenerateDataKey"],
+                "Condition": {"StringEquals": {"aws:SourceAccount": "222222222222"}},
+                "Effect": "Allow",
+                "Principal": {"Service": "events.amazonaws.com"},
+                "Resource": "*",
+            }
+        ),
+    ),
+    (
         "anomaly-monitor-of-tags",
         "Cluster",
         lambda t: t["Resources"].update(
