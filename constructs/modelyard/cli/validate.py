@@ -34,6 +34,7 @@ _HELP = """Check models and environments: syntax, memory, parallelism, flags, pl
   modelyard validate qwen                     one model (or its file), as it would run in every environment
   modelyard validate --fail-on warning        for pipelines that tolerate nothing
   modelyard validate --env prod --crds DIR    custom resources too, against `kubectl get crds -o yaml` in DIR
+  modelyard validate --env prod --context C   every object and pod too, by a dry run of that cluster's API server
 """
 
 
@@ -74,16 +75,30 @@ def validate(
             file_okay=False,
         ),
     ] = None,
+    context: Annotated[
+        str | None,
+        typer.Option(
+            metavar="NAME",
+            help="With --env: ask the API server of this context of the kubeconfig as well; it keeps nothing.",
+        ),
+    ] = None,
     hub: HubOption = False,
     output: OutputOption = Output.table,
 ) -> int:
+    if context and not env:
+        raise typer.BadParameter("a cluster is asked for one environment: name it with --env")
     names = [env] if env else sorted(environment_files(environments))
     # Read once for all environments.
     catalogue, problems = _read(_files(wanted, models), models) if wanted else load_catalogue(models)
     catalogue = with_hub(catalogue) if hub else catalogue
     judged = (
         [
-            _judged(_project(catalogue, problems, bool(wanted), environments, name), crds, some=bool(wanted))
+            _judged(
+                _project(catalogue, problems, bool(wanted), environments, name),
+                crds,
+                context,
+                some=bool(wanted),
+            )
             for name in names
         ]
         if names
@@ -113,7 +128,7 @@ def validate(
 
 
 def _judged(
-    project: Project, crds: Path | None, *, some: bool
+    project: Project, crds: Path | None, context: str | None, *, some: bool
 ) -> tuple[tuple[Finding, ...], tuple[str, ...]]:
     """Findings of one environment, and what was not checked.
 
@@ -127,21 +142,26 @@ def _judged(
     if not planned.deployable:
         return findings, ()
     unchecked: tuple[str, ...] = ()
-    if crds is None:
+    if crds is None and context is None:
         unchecked = ("custom resources; --crds DIR names their definitions",)
     hook = project_hook()
     changed = hook is not None or planned.patched
     # Without patches and an organisation's charts all objects are Modelyard's own, which the tests check
     # against every rule.
-    if crds is None and not changed:
+    if crds is None and not changed and context is None:
         return findings, unchecked
     # Imported here, because only rendering needs them.
     from modelyard.cli.rendered_findings import rendered_findings
     from modelyard.object_rules import api_schemas
 
     broken, unknown = rendered_findings(planned, hook, crds)
+    if context is not None:
+        from modelyard.cli.asked_cluster import asked_findings
+
+        refused, unasked = asked_findings(planned, hook, context)
+        broken, unchecked = broken + refused, (*unchecked, *unasked)
     if crds is not None:
-        unchecked = tuple(f"{kind}, no definition in {crds}" for kind in unknown)
+        unchecked += tuple(f"{kind}, no definition in {crds}" for kind in unknown)
     if changed and not api_schemas.installed():
         unchecked += ("fields of Kubernetes' own kinds; install modelyard[crds]",)
     return (*findings, *project.located(broken)), unchecked

@@ -373,6 +373,15 @@ _CHECKS = (
         "Upgrade the component where it is managed, then correct its version in the file. `modelyard doctor` compares the "
         "versions with the cluster's.",
     ),
+    _error(
+        "CLUSTER003",
+        "The cluster would refuse an object",
+        "Its API server was asked for a dry run (`validate --context`), with its own defaulting, schemas, rules, admission and "
+        "Pod Security, and would not keep the object or the pod that a controller makes of it. Delivery would stop there, or "
+        "no pod would ever come.",
+        "Do as the server says: correct the patch or the chart of your own that made the object, install the version of the "
+        "component that knows it, or ask the owner of the policy.",
+    ),
     _warning(
         "CLUSTER002",
         "A setting depends on a feature gate of somebody else's Karpenter",

@@ -6,10 +6,10 @@ from modelyard.findings import Finding
 from modelyard.object_rules.pods import INSTANCE, Manifest, at
 
 
-def broken(item: Manifest, message: str, fix: str) -> Finding:
+def broken(item: Manifest, message: str, fix: str, *, code: str = "K8S001") -> Finding:
     labels = at(item, "metadata.labels") or {}
     return Finding(
-        "K8S001",
+        code,
         f"{item.get('kind', 'object')} {at(item, 'metadata.name') or 'without a name'}: {message}",
         fix,
         subject=labels.get(INSTANCE, ""),

@@ -34,5 +34,9 @@ class Silent(Unreachable):
     """Nothing answers at the cluster's address."""
 
 
+class Denied(Unreachable):
+    """The cluster's RBAC does not let the user ask."""
+
+
 class WrongContext(Unreachable):
     """The kubeconfig's context belongs to another cluster."""

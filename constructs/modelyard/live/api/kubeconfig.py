@@ -32,8 +32,10 @@ def server_name(config: Any) -> str | None:
     return None
 
 
-def context_of(environment: Environment, context: str | None) -> Any:
+def context_of(environment: Environment, context: str | None, *, foreign: bool = False) -> Any:
     """lightkube's configuration of `context`; default: the context whose cluster has the environment's ARN.
+
+    `foreign`: the context may be of any cluster.
 
     Raises:
         Unreachable: the context does not exist; WrongContext: it belongs to another cluster.
@@ -51,7 +53,7 @@ def context_of(environment: Environment, context: str | None) -> Any:
         try:
             config = KubeConfig.from_file(path)
             for name, each in config.contexts.items():
-                if name == context and not each.cluster.endswith(wanted):
+                if name == context and not foreign and not each.cluster.endswith(wanted):
                     raise WrongContext(
                         f"context {name} is of {each.cluster}, environment {environment.name} is "
                         f"{environment.cluster_name} in account {environment.account}; its context: {remedy}"

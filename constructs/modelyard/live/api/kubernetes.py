@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from functools import cache
 from typing import Any
 
-from modelyard.live.api.answers import Silent, Unreachable
+from modelyard.live.api.answers import Denied, Silent, Unreachable
 from modelyard.live.api.kubeconfig import context_of, server_name
 from modelyard.spec import Environment
 
@@ -72,6 +72,10 @@ class LiveCluster:
         self._client = client
         self.context = context
 
+    def close(self) -> None:
+        """Close its connections."""
+        self._client.close()
+
     def items(self, kind: Kind, namespace: str = "*") -> list[Item]:
         """Objects of `kind`, sorted by namespace and name; empty if the cluster does not know the kind.
 
@@ -111,9 +115,64 @@ class LiveCluster:
                 _resource(item.kind), item.name, dict(change), patch_type=PatchType.MERGE, **_where(item)
             )
 
+    def refusal(self, kind: Kind, content: Mapping[str, Any]) -> str | None:
+        """Why the API server would not accept `content`; None: it would. A dry run: nothing is kept.
 
-def open_cluster(environment: Environment, context: str | None = None) -> LiveCluster:
-    """The environment's cluster, by its entry in the kubeconfig.
+        Raises:
+            Denied: the user may not ask for it; Unreachable: no answer.
+        """
+        from lightkube.core.exceptions import ApiError
+        from lightkube.types import PatchType
+
+        metadata = content["metadata"]
+        where = {"namespace": metadata["namespace"]} if kind.namespaced else {}
+        with _in_words(f"a dry run of {kind} {metadata['name']}"):
+            try:
+                self._client.patch(
+                    _resource(kind),
+                    metadata["name"],
+                    dict(content),
+                    patch_type=PatchType.APPLY,
+                    field_manager="modelyard",
+                    force=True,
+                    dry_run=True,
+                    **where,
+                )
+            except ApiError as error:
+                code, said = error.status.code or 0, error.status.message or ""
+                if code == 401 or (code == 403 and f'cannot patch resource "{kind.plural}"' in said):
+                    raise Denied(f"the user of the context may not patch {kind.resource}") from None
+                if code >= 500 or code == 429:
+                    raise
+                return " ".join(said.split())
+        return None
+
+
+def built_in_kind(version: str, name: str) -> Kind | None:
+    """A kind of Kubernetes itself, by `apiVersion` and `kind`."""
+    from lightkube.core.exceptions import LoadResourceError
+    from lightkube.core.resource import NamespacedResource
+    from lightkube.core.resource_registry import resource_registry
+
+    try:
+        found = resource_registry.load(version, name)
+    except LoadResourceError:
+        return None
+    info = found._api_info
+    return Kind(
+        info.resource.group,
+        info.resource.version,
+        name,
+        info.plural,
+        namespaced=issubclass(found, NamespacedResource),
+    )
+
+
+def open_cluster(
+    environment: Environment, context: str | None = None, *, foreign: bool = False
+) -> LiveCluster:
+    """The environment's cluster, by its entry in the kubeconfig; with `foreign`, the cluster of `context`,
+    whosever it is.
 
     Default of `context`: the one whose cluster has the environment's ARN, as `aws eks update-kubeconfig`
     writes it. The current context is ignored: it may be any cluster, and this deletes objects.
@@ -124,7 +183,7 @@ def open_cluster(environment: Environment, context: str | None = None) -> LiveCl
     """
     from lightkube import Client
 
-    config = context_of(environment, context)
+    config = context_of(environment, context, foreign=foreign)
     if config.user is None:
         raise Unreachable(f"kubeconfig: context {config.context_name} names no user")
     with _in_words("connect"):
