@@ -70,6 +70,8 @@ GROUPS = (
     _flux("source-controller"),
     _flux("helm-controller", build=False),
     Group("kwok", {"kwok": "sigs.k8s.io/kwok/cmd/kwok"}, wanted=False),
+    # 0.9.0, the release before the one that is rendered for: the module proxy refuses 0.10.0.
+    Group("lws", {"lws": "sigs.k8s.io/lws/cmd"}, {"sigs.k8s.io/lws": "config/crd/bases"}),
     Group(
         "karpenter",
         {"karpenter": f"{_KARPENTER}/cmd/controller"},

@@ -18,7 +18,11 @@ _APPLY = "application/apply-patch+yaml"  # JSON is YAML
 _MERGE = "application/merge-patch+json"
 MANAGER = "tests"
 _BUSY = 120
-"""Seconds for which an answer of "too many requests" is asked again."""
+"""Seconds for which such an answer is asked again."""
+_LATER = (429, 503)
+"""For a moment after a CRD came, and while a server starts."""
+_AWAY = 30
+"""Seconds that a server may take to start again."""
 
 
 class Refused(Exception):
@@ -190,11 +194,18 @@ class Api:
         headers = {} if content is None else {"Content-Type": kind}
 
         def asked() -> httpx.Response:
-            return self._http.request(method, path, params=params, content=text, headers=headers)
+            last = time.monotonic() + _AWAY
+            while True:
+                try:
+                    return self._http.request(method, path, params=params, content=text, headers=headers)
+                except httpx.TransportError:
+                    if time.monotonic() > last:
+                        raise
+                    time.sleep(0.1)
 
         answer = asked()
         end = time.monotonic() + _BUSY
-        while answer.status_code == 429 and time.monotonic() < end:  # for a moment after a CRD came
+        while answer.status_code in _LATER and time.monotonic() < end:
             time.sleep(0.1)
             answer = asked()
         if answer.is_error:

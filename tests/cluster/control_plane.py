@@ -31,6 +31,7 @@ _GROUPS = {
     "system:serviceaccount:flux-system:kustomize-controller": "",
     "system:serviceaccount:flux-system:source-controller": "",
     "system:serviceaccount:kube-system:karpenter": "system:masters",
+    "system:serviceaccount:lws-system:lws-controller-manager": "system:masters",
 }
 
 
@@ -43,6 +44,12 @@ class ControlPlane:
     tokens: dict[str, str]
     folder: Path
     programs: tuple[Running, ...]
+
+    def restart_server(self) -> None:
+        """End the API server, and start another with the same data."""
+        server = self.programs[1]
+        server.end()
+        server.restart()
 
     def client(self, user: str = "administrator") -> Api:
         return Api(self.address, self.tokens[user], self.certificates.authority)

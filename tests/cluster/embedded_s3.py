@@ -26,14 +26,17 @@ class Bucket:
     def __init__(self, client: Any, address: str) -> None:
         self._client = client
         self.address = address
+        self._held: Mapping[Path, str] = {}
 
-    def publish(self, tree: Mapping[Path, str]) -> None:
-        """Let the bucket hold `tree` and nothing else."""
+    def publish(self, tree: Mapping[Path, str]) -> bool:
+        """Let the bucket hold `tree` and nothing else; whether it held another."""
+        changes, self._held = tree != self._held, tree
         listed = self._client.list_objects_v2(Bucket=NAME).get("Contents", [])
         for path, text in tree.items():
             self._client.put_object(Bucket=NAME, Key=path.as_posix(), Body=text.encode())
         for gone in {each["Key"] for each in listed} - {path.as_posix() for path in tree}:
             self._client.delete_object(Bucket=NAME, Key=gone)
+        return changes
 
 
 @contextmanager

@@ -31,10 +31,21 @@ class Flux:
         self._store = store
         self._controllers = controllers
 
-    def publish(self, tree: Mapping[Path, str]) -> None:
-        """As a delivery does, without waiting for the minute in which Flux looks again."""
-        self._store.publish(tree)
+    def publish(self, tree: Mapping[Path, str]) -> bool:
+        """As a delivery does, without waiting for the minute in which Flux looks again; whether it brings
+        another tree."""
+        changes = self._store.publish(tree)
         self._ask(self._bucket())
+        return changes
+
+    @contextmanager
+    def down(self) -> Iterator[None]:
+        """Both controllers are gone until the block ends."""
+        for each in self._controllers:
+            each.end()
+        yield
+        for each in self._controllers:
+            each.restart()
 
     def look_at(self, name: str) -> None:
         """Let it compare a Kustomization with the cluster now, not within ten minutes."""

@@ -82,8 +82,9 @@ def until(
 class Running:
     """A started program; its output is in `log`."""
 
-    def __init__(self, process: subprocess.Popen[bytes], log: Path) -> None:
-        self._process = process
+    def __init__(self, start: Callable[[], subprocess.Popen[bytes]], log: Path) -> None:
+        self._start = start
+        self._process = start()
         self.log = log
 
     @property
@@ -95,6 +96,10 @@ class Running:
         if self._process.poll() is not None:
             text = self.log.read_text(encoding="utf-8", errors="replace")
             raise Stopped(f"{self.log.stem} ended with {self._process.returncode}:\n{text[-3000:]}")
+
+    def restart(self) -> None:
+        """Start it again after `end`, with the same arguments."""
+        self._process = self._start()
 
     def end(self) -> None:
         """End it, and wait until it has ended."""
@@ -117,19 +122,30 @@ def running(
 ) -> Iterator[Running]:
     """The built program `name`, or another executable, until the block ends, however it ends."""
     log = folder / f"{name}.log"
-    with log.open("wb") as output:
-        process = subprocess.Popen(
-            [sys.executable, "-IS", "-c", _DYING_WITH_ITS_PARENT, executable or program(name), *arguments],
-            cwd=folder,
-            # Nothing of the shell's: no kubeconfig, no proxy, no credentials of AWS.
-            env={"HOME": str(folder), "PATH": "/usr/bin:/bin", **(variables or {})},
-            stdin=subprocess.DEVNULL,
-            stdout=output,
-            stderr=subprocess.STDOUT,
-            # Ctrl-C ends pytest, which ends this one; a pytest that is killed takes it along.
-            start_new_session=True,
-        )
-    started = Running(process, log)
+    log.unlink(missing_ok=True)
+
+    def start() -> subprocess.Popen[bytes]:
+        with log.open("ab") as output:
+            return subprocess.Popen(
+                [
+                    sys.executable,
+                    "-IS",
+                    "-c",
+                    _DYING_WITH_ITS_PARENT,
+                    executable or program(name),
+                    *arguments,
+                ],
+                cwd=folder,
+                # Nothing of the shell's: no kubeconfig, no proxy, no credentials of AWS.
+                env={"HOME": str(folder), "PATH": "/usr/bin:/bin", **(variables or {})},
+                stdin=subprocess.DEVNULL,
+                stdout=output,
+                stderr=subprocess.STDOUT,
+                # Ctrl-C ends pytest, which ends this one; a pytest that is killed takes it along.
+                start_new_session=True,
+            )
+
+    started = Running(start, log)
     try:
         yield started
     finally:

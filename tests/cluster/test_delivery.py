@@ -13,7 +13,7 @@ from modelyard.objects.composition import checked_objects
 from modelyard.objects.tree import tree_contents
 from tests.cluster.api import Api
 from tests.cluster.cluster import Cluster, condition
-from tests.cluster.control_plane import control_plane
+from tests.cluster.control_plane import ControlPlane, control_plane
 from tests.cluster.flux import Flux, flux
 from tests.cluster.player import Player, playing
 from tests.cluster.programs import BUILT, definitions, until
@@ -27,21 +27,29 @@ WEIGHTS = {"chat": "8B", "code": "4B", "draft": "0.6B"}
 class Delivery:
     """A cluster of its own with Flux in it, and what is played."""
 
+    plane: ControlPlane
     api: Api
     flux: Flux
     player: Player
 
     def publish(self, *names: str, broken: str = "", **changes: object) -> None:
         """Deliver these models, one of them `broken`, and wait until Flux has fetched them."""
+        before = self.flux.revision
+        if self.store(*names, broken=broken, corrupt="", **changes):
+            until(lambda: self.flux.revision != before, "the bucket's new revision")
+
+    def store(self, *names: str, broken: str = "", corrupt: str = "", **changes: object) -> bool:
+        """Put these models into the bucket, the file of a `corrupt` one only in part; whether it changes."""
         models = [a_model(name=each, model=f"hf://Qwen/Qwen3-{WEIGHTS[each]}", **changes) for each in names]
         environment = an_environment(delivery="flux", checks={"smoke": True}, monitoring={"enabled": True})
-        before = self.flux.revision
         tree = tree_contents(checked_objects(a_plan(*models, environment=environment)))
         if broken:
             path = Path(f"models/{broken}/deployment-{broken}.yaml")
             tree[path] = tree[path].replace("maxSurge: 1", "maxSurge: 0")
-        self.flux.publish(tree)
-        until(lambda: self.flux.revision != before, "the bucket's new revision")
+        if corrupt:
+            path = Path(f"models/{corrupt}/deployment-{corrupt}.yaml")
+            tree[path] = tree[path][: len(tree[path]) // 2] + "\n  - : {"
+        return self.flux.publish(tree)
 
     def brought(self, *names: str) -> None:
         """Wait until these Kustomizations are ready at the bucket's revision."""
@@ -91,7 +99,7 @@ def started(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Delivery]:
         cluster = Cluster(api)
         cluster.define([Path(named), *definitions()])
         with flux(plane, cluster) as controllers, playing(another) as player:
-            yield Delivery(api, controllers, player)
+            yield Delivery(plane, api, controllers, player)
 
 
 @pytest.fixture
@@ -157,3 +165,78 @@ def test_what_was_changed_or_deleted_by_hand_is_put_back(delivery: Delivery) -> 
 
     until(lambda: delivery.replicas("chat") == 2, "the replicas that were delivered")
     until(lambda: "chat" in delivery.there("Service", "v1"), "the Service")
+
+
+def uids(delivery: Delivery) -> dict[tuple[str, str], str]:
+    """Of everything in the models' namespace that a delivery brings or that is made of it, but for pods."""
+    return {
+        (item["kind"], item["metadata"]["name"]): item["metadata"]["uid"]
+        for version, kind in (
+            ("apps/v1", "Deployment"),
+            ("batch/v1", "Job"),
+            ("v1", "Service"),
+            ("v1", "ServiceAccount"),
+            ("v1", "ConfigMap"),
+            ("v1", "PersistentVolumeClaim"),
+            ("policy/v1", "PodDisruptionBudget"),
+            ("networking.k8s.io/v1", "NetworkPolicy"),
+        )
+        for item in delivery.api.list(version, kind, "models")
+    }
+
+
+class TestFaults:
+    """Nothing is lost, nothing is there twice, and the last delivery is what is there in the end."""
+
+    def test_two_deliveries_while_flux_is_down_become_the_second(self, delivery: Delivery) -> None:
+        delivery.publish("chat", replicas=2)
+        delivery.brought("model-chat", "check-chat")
+        before, fetched = uids(delivery), delivery.flux.revision
+
+        with delivery.flux.down():
+            delivery.store("chat", "draft", replicas=4)
+            delivery.store("chat", "code", replicas=3)
+
+        until(lambda: delivery.flux.revision != fetched, "the bucket's new revision")
+        delivery.brought("model-chat", "model-code", "check-chat", "check-code")
+        assert delivery.deployments == {"chat", "code"}
+        assert {delivery.replicas(each) for each in ("chat", "code")} == {3}
+        now = uids(delivery)
+        kept = {key: uid for key, uid in before.items() if key[0] != "Job" and key[1] == "chat"}
+        assert kept
+        assert kept.items() <= now.items(), "nothing of a model that stays is made again"
+
+    def test_a_file_that_is_no_yaml_holds_back_its_own_model_alone(self, delivery: Delivery) -> None:
+        delivery.publish("chat", "code", replicas=2)
+        delivery.brought("model-chat", "model-code")
+        fetched = delivery.flux.revision
+
+        delivery.store("chat", "code", corrupt="code", replicas=3)
+
+        until(lambda: delivery.flux.revision != fetched, "the bucket's new revision")
+        delivery.brought("model-chat", "check-chat")
+        until(
+            lambda: "deployment-code.yaml" in _why(delivery.flux.kustomizations()["model-code"]),
+            "the name of the file",
+        )
+        assert (delivery.replicas("chat"), delivery.replicas("code")) == (3, 2)
+
+        delivery.publish("chat", "code", replicas=3)
+        delivery.brought("model-code", "check-code")
+        assert delivery.replicas("code") == 3
+
+    def test_an_api_server_that_goes_away_in_the_middle_of_a_delivery(self, delivery: Delivery) -> None:
+        delivery.publish("chat", replicas=2)
+        delivery.brought("model-chat", "check-chat")
+        before = {key: uid for key, uid in uids(delivery).items() if key[1] == "chat"}
+        fetched = delivery.flux.revision
+
+        delivery.store("chat", "code", "draft", replicas=3)
+        until(lambda: "model-code" in delivery.flux.kustomizations(), "the first object of the delivery")
+        delivery.plane.restart_server()
+
+        until(lambda: delivery.flux.revision != fetched, "the bucket's new revision")
+        delivery.brought(*(f"{part}-{name}" for part in ("model", "check") for name in WEIGHTS))
+        assert delivery.deployments == set(WEIGHTS)
+        assert {delivery.replicas(each) for each in WEIGHTS} == {3}
+        assert before.items() <= uids(delivery).items()
