@@ -90,6 +90,15 @@ class Running:
     def id(self) -> int:
         return self._process.pid
 
+    @property
+    def code(self) -> int | None:
+        """Its exit code, once it has ended."""
+        return self._process.poll()
+
+    def ask_to_end(self) -> None:
+        """SIGTERM; nobody waits."""
+        self._process.terminate()
+
     def check(self) -> None:
         """Raises Stopped, with the end of its log, when it has ended."""
         if self._process.poll() is not None:
