@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import subprocess
+import sys
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -20,7 +22,23 @@ _RELEASE = "Custom::AWSCDK-EKS-HelmChart"
 
 
 class NotUp(Exception):
-    """Nothing that Flux could read; the text says what to do."""
+    """Nothing that Flux could read; the text says why."""
+
+
+def deploy(env: str, state: Path, log: Path) -> None:
+    """As `make up` does, with its output in `log`; what runs already is left as it is.
+
+    Raises:
+        NotUp: it failed.
+    """
+    if lifecycle.running(state) is not None:
+        return
+    up = [sys.executable, "-m", "modelyard.localcloud", "up", "--env", env, "--state", str(state)]
+    with log.open("w") as output:
+        for command in (["modelyard", "render", "--env", env], up):
+            done = subprocess.run(command, stdout=output, stderr=subprocess.STDOUT, check=False)
+            if done.returncode:
+                raise NotUp(f"not deployed; `make up ENV={env}` says why:\n{log.read_text()[-1500:]}")
 
 
 @dataclass(frozen=True)
@@ -37,16 +55,15 @@ class EmbeddedAws:
         Raises:
             NotUp: none runs, or Flux is not how this environment is delivered.
         """
-        name = environment.name
         found = lifecycle.running(state)
         if found is None:
-            raise NotUp(f"no embedded AWS runs in {state}; `make up ENV={name}` first")
+            raise NotUp(f"no embedded AWS runs in {state}")
         standing = journal.current(entries_of(state / journal.FILE_NAME)).values()
         releases = [each for each in standing if each.type == _RELEASE]
         flux = [each.detail["Values"] for each in releases if each.detail.get("Chart") == "flux2"]
         if len(flux) != 1:
             raise NotUp(
-                f"{state} has no release of Flux: environment {name} has delivery {environment.delivery}"
+                f"nothing for Flux in {state}: environment {environment.name} has delivery {environment.delivery}"
             )
         return cls(replace(found, account=environment.account, region=environment.region), flux[0])
 

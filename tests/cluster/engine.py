@@ -27,7 +27,7 @@ def made(arguments: Sequence[str], address: str, key: str | None) -> tuple[FakeO
     parser.add_argument("--shutdown-timeout", type=float, default=0)
     known, others = parser.parse_known_args(arguments)
     names = known.served_model_name or others[:1]
-    says = f"This is {names[0]} at {address}, and nobody has computed anything."
+    says = f"{names[0]} is played here: nothing was computed."
     server = FakeOpenAI((address, known.port), key=key, models=names, length=known.max_model_len, says=says)
     return server, known.shutdown_timeout
 

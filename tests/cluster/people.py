@@ -9,7 +9,7 @@ import shutil
 import signal
 import sys
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import ExitStack, closing, contextmanager
 from pathlib import Path
 from typing import Any
@@ -22,7 +22,7 @@ from tests.cluster.api import Api, Object
 from tests.cluster.cluster import Cluster, condition
 from tests.cluster.containers import component
 from tests.cluster.control_plane import control_plane
-from tests.cluster.embedded_aws import EmbeddedAws, NotUp
+from tests.cluster.embedded_aws import EmbeddedAws, NotUp, deploy
 from tests.cluster.flux_controllers import controllers
 from tests.cluster.karpenter import karpenter
 from tests.cluster.kubectl import kubectl
@@ -90,27 +90,33 @@ def run(env: str, state: Path) -> None:
     """
     told = _Told()
     with _own_folder(env) as folder, ExitStack() as stack:
+        deploy(env, state, folder / "up.log")
+        told("embedded AWS, with everything that `make up` deploys")
         plan = _planned(env)
         aws = EmbeddedAws.of(plan.environment, state)
         plane = stack.enter_context(control_plane(folder))
         told("etcd, API server, controller manager and scheduler")
         _write(folder, plane.kubeconfig("administrator"), aws.variables)
-        api, fluxs, kubelets_api, proxys = (stack.enter_context(plane.client()) for _ in range(4))
+        api, others, kubelets_api, proxys = (stack.enter_context(plane.client()) for _ in range(4))
         cluster = Cluster(api)
         cluster.define(definitions())
-        missing = stand_ins(aws.objects(), api.kinds())
-        for item in missing:
-            api.create(item)
+        objects = [*aws.objects()]
+        cluster.define_these(stand_ins(objects, api.kinds()))
+        scaled = any(item["kind"] == "ScaledObject" for item in objects)
         addresses = stack.enter_context(pod_addresses())
         proxy = stack.enter_context(closing(Proxy(proxys)))
         logs = folder / "logs"
         logs.mkdir()
         kubelets = Kubelets(kubelets_api, logs, addresses, account=aws.variables, url=proxy.url)
         stack.enter_context(closing(kubelets))
-        player = Player(fluxs, _PLAYED)
-        played = [
-            stack.enter_context(rounds(each)) for each in (kubelets.play, proxy.play, player.play_controllers)
-        ]
+        player = Player(others, _PLAYED)
+
+        def play_others() -> None:
+            player.play_controllers()
+            if scaled:
+                player.play_scaling()
+
+        played = [stack.enter_context(rounds(each)) for each in (kubelets.play, proxy.play, play_others)]
         _, launcher = stack.enter_context(karpenter(plane, plan, folder))
         delivery = stack.enter_context(
             controllers(plane, cluster, aws.values, aws.address, aws.variables, interval="10s")
@@ -123,32 +129,33 @@ def run(env: str, state: Path) -> None:
             for each in played:
                 each.check()
 
-        _wait(api, plan, told, check)
-        _explain(api, plan, folder)
+        names = {item["metadata"]["name"] for item in objects if _serves(item)}
+        _wait(api, names, told, check)
+        _explain(api, plan, min(names), folder)
         while True:
             check()
             time.sleep(_LOOK)
 
 
-def _wait(api: Api, plan: Plan, told: _Told, check: Any) -> None:
-    """Until every model of the plan that has replicas has them, ready."""
-    names = {each.name for each in plan.models if each.model.replicas.min and not each.model.batch}
+def _wait(api: Api, names: set[str], told: _Told, check: Callable[[], None]) -> None:
+    """Until every one of these Deployments has the pods that it asks for, ready."""
     while True:
         check()
-        servers = [item for item in api.list("apps/v1", "Deployment") if _is_server(item)]
-        there = {item["metadata"]["name"] for item in servers if _has_all(item)}
+        servers = [item for item in api.list("apps/v1", "Deployment") if item["metadata"]["name"] in names]
         pods = [pod for pod in api.list("v1", "Pod") if component(pod) == "server"]
         ready = sum(condition(pod, "Ready") == "True" for pod in pods)
         nodes = len(api.list("v1", "Node"))
         if pods:
             told(f"{nodes} nodes, {ready} of {len(pods)} pods of models ready")
-        if names <= there:
+        if len([item for item in servers if _has_all(item)]) == len(names):
             return
         time.sleep(_LOOK)
 
 
-def _is_server(item: Object) -> bool:
-    return component(item) == "server"
+def _serves(item: Object) -> bool:
+    """Whether it is a Deployment of engines that are to run."""
+    replicas = item.get("spec", {}).get("replicas", 1)
+    return item["kind"] == "Deployment" and component(item) == "server" and bool(replicas)
 
 
 def _has_all(item: Object) -> bool:
@@ -169,9 +176,8 @@ def _write(folder: Path, kubeconfig: Path, variables: dict[str, str]) -> None:
     (folder / "env.sh").write_text("\n".join(lines) + "\n", encoding="utf-8")
 
 
-def _explain(api: Api, plan: Plan, folder: Path) -> None:
+def _explain(api: Api, plan: Plan, name: str, folder: Path) -> None:
     env, space = plan.environment.name, plan.environment.namespace
-    name = min(each.name for each in plan.models)
     service = api.get("v1", "Service", name, space)
     assert service is not None
     address = f"{here(service['spec']['clusterIP'])}:{port_here(80)}"

@@ -56,6 +56,17 @@ class Player:
                 if condition(item, "Ready") != "True" or seen not in {None, item["metadata"]["generation"]}:
                     self._ready(item)
 
+    def play_scaling(self) -> None:
+        """KEDA's least: a Deployment that it scales has as many replicas."""
+        for item in self._api.list("keda.sh/v1alpha1", "ScaledObject"):
+            least, target = item["spec"].get("minReplicaCount", 0), item["spec"]["scaleTargetRef"]
+            if target.get("kind", "Deployment") != "Deployment":
+                continue
+            space = item["metadata"]["namespace"]
+            found = self._api.get("apps/v1", "Deployment", target["name"], space)
+            if found and found["spec"]["replicas"] < least:
+                self._api.scale(found, least)
+
     def _fails(self, name: str) -> bool:
         return any(name.startswith(each) for each in self.failing)
 
