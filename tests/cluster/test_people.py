@@ -131,13 +131,11 @@ def smoked_at(project: Project, port: str, script: str) -> subprocess.CompletedP
     """`modelyard smoke` as the page has it, once the Service leads to this port of its pods."""
     service = "qwen3-32b-fp8"
     patch = f'[{{"op": "replace", "path": "/spec/ports/0/targetPort", "value": {port}}}]'
-    number = port if port.isdigit() else "8000"
-    slices = f"endpointslice --selector=kubernetes.io/service-name={service}"
-    seen = f"--for=jsonpath='{{.ports[0].port}}'={number} --timeout=2m"
-    lines = script.splitlines()
+    answers = "until" if port == '"http"' else "while"
+    address, url, *_, smoke = script.splitlines()
     return project.shell(
-        f"kubectl -n models patch service {service} --type=json --patch '{patch}'\n"
-        f"kubectl -n models wait {slices} {seen}\nsleep 1\n{lines[0]}\n{lines[1]}\n{lines[-1]}"
+        f"kubectl -n models patch service {service} --type=json --patch '{patch}'\n{address}\n{url}\n"
+        f"{answers} curl --silent --output /dev/null $url/models; do :; done\n{smoke}"
     )
 
 
