@@ -31,7 +31,7 @@ def component(pod: Object) -> str:
     return str(pod["metadata"].get("labels", {}).get(_COMPONENT, ""))
 
 
-def engine(pod: Object, address: str) -> Command:
+def played_engine(pod: Object, address: str) -> Command:
     """The played engine with the rendered arguments of the container."""
     container = pod["spec"]["containers"][0]
     arguments = ["-m", "tests.cluster.engine", *container.get("args", [])]

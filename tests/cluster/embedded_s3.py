@@ -35,6 +35,12 @@ class Bucket:
         for gone in {each["Key"] for each in listed} - {path.as_posix() for path in tree}:
             self._client.delete_object(Bucket=NAME, Key=gone)
 
+    def contents(self) -> dict[str, bytes]:
+        """Everything in it."""
+        listed = self._client.list_objects_v2(Bucket=NAME).get("Contents", [])
+        keys = [each["Key"] for each in listed]
+        return {key: self._client.get_object(Bucket=NAME, Key=key)["Body"].read() for key in keys}
+
 
 @contextmanager
 def bucket(folder: Path) -> Iterator[Bucket]:

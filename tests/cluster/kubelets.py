@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Any
 
 from tests.cluster.api import Api, Object, Refused
-from tests.cluster.containers import Command, component, engine, program
+from tests.cluster.containers import Command, component, played_engine, program
 from tests.cluster.probes import answers
 from tests.cluster.programs import Running, running
 
@@ -62,6 +62,7 @@ class Kubelets:
     """`play` is one round; `close` ends every process.
 
     `account`: variables with which programs meet AWS. `url`: an address of a Service's name, on this machine.
+    `engine`: what a server's pod runs at an address.
     """
 
     def __init__(
@@ -72,9 +73,10 @@ class Kubelets:
         *,
         account: Mapping[str, str],
         url: Callable[[str], str],
+        engine: Callable[[Object, str], Command] = played_engine,
     ) -> None:
         self._api, self._folder, self._addresses = api, folder, addresses
-        self._account, self._url = account, url
+        self._account, self._url, self._engine = account, url, engine
         self._processes: dict[str, _Process] = {}
 
     def play(self) -> None:
@@ -111,7 +113,7 @@ class Kubelets:
     def _command(self, pod: Object, address: str) -> Command | None:
         match component(pod):
             case "server":
-                return engine(pod, address)
+                return self._engine(pod, address)
             case "endpoint-check":
                 place = self._folder / pod["metadata"]["name"]
                 return program(self._api, pod, place, account=self._account, url=self._url)

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import json
+import os
+import signal
 import socket
 import subprocess
 import sys
 import time
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -106,13 +108,15 @@ class Running:
             raise Stopped(f"{self.log.stem} ended with {self._process.returncode}:\n{text[-3000:]}")
 
     def end(self) -> None:
-        """End it, and wait until it has ended."""
+        """End it, and wait until it has ended; what it has started goes too."""
         self._process.terminate()
         try:
             self._process.wait(_TO_END)
         except subprocess.TimeoutExpired:
             self._process.kill()
             self._process.wait()
+        with suppress(ProcessLookupError):
+            os.killpg(self._process.pid, signal.SIGKILL)
 
 
 @contextmanager
