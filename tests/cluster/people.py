@@ -14,11 +14,13 @@ from contextlib import ExitStack, closing, contextmanager
 from pathlib import Path
 from typing import Any
 
+from httpx import TransportError
+
 from modelyard.localcloud import lifecycle
 from modelyard.planning import Plan
 from modelyard.project import load_project
 from tests.cluster.addresses import here, pod_addresses, port_here
-from tests.cluster.api import Api, Object
+from tests.cluster.api import Api, Object, Refused
 from tests.cluster.cluster import Cluster, condition
 from tests.cluster.containers import component
 from tests.cluster.control_plane import control_plane
@@ -223,9 +225,12 @@ def main() -> int:
     try:
         run(asked.env, (asked.state or Path(lifecycle.HOME) / asked.env).resolve())
     except KeyboardInterrupt:
-        print("\nended: no process is left; `make down` ends the embedded AWS")
+        down = (
+            "make down" if asked.env == "local" else f"python -m modelyard.localcloud down --env {asked.env}"
+        )
+        print(f"\nended: no process is left; the embedded AWS goes with `{down}`")
         return 0
-    except (NotUp, Refusal, Stopped) as why:
+    except (NotUp, Refusal, Stopped, Refused, TransportError) as why:
         print(why, file=sys.stderr)
         return 1
     return 0
