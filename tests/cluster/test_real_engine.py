@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Iterator
 from contextlib import ExitStack, closing
 from dataclasses import dataclass
@@ -18,7 +19,7 @@ from modelyard.planning import ModelPlan
 from tests.cluster.addresses import here, pod_addresses
 from tests.cluster.api import Object
 from tests.cluster.cluster import Cluster
-from tests.cluster.containers import Command
+from tests.cluster.containers import Command, component
 from tests.cluster.control_plane import ControlPlane
 from tests.cluster.embedded_s3 import CREDENTIALS, NAME, Bucket, bucket
 from tests.cluster.kubelets import Kubelets
@@ -38,7 +39,7 @@ _KINDS = (
     *("PersistentVolumeClaim", "ConfigMap", "Service", "Deployment", "Job"),
 )
 _SERVICE = "http://tiny.models"
-_LONG = 3500  # tokens: seconds of work, so that it is still running when the pod is to end
+_LONG, _ANSWERS = 3500, 8  # tokens: seconds of work, so that it is still going on when the pod is to end
 
 
 @dataclass(frozen=True)
@@ -59,6 +60,14 @@ class Served:
         slices = self.cluster.api.list("discovery.k8s.io/v1", "EndpointSlice", "models")
         found = [one["conditions"] for each in slices for one in each.get("endpoints") or []]
         return found[0] if found else {}
+
+    def at_work(self) -> float:
+        """Requests that the engine's own metrics call running."""
+        [pod] = [each for each in self.cluster.api.list("v1", "Pod", "models") if component(each) == "server"]
+        with closing(HTTPConnection(here(pod["status"]["podIP"]), 8000, timeout=300)) as connection:
+            connection.request("GET", "/metrics")
+            page = connection.getresponse().read().decode()
+        return sum(map(float, re.findall(r"^vllm:num_requests_running\{.*\} (\S+)$", page, re.MULTILINE)))
 
 
 @pytest.fixture
@@ -128,17 +137,18 @@ def test_its_job_asks_it_and_an_answer_under_way_outlives_its_endpoint(served: S
         until(lambda: served.endpoint().get("terminating"), "the end of the pod")
 
         assert served.endpoint() == {"ready": False, "serving": True, "terminating": True}
+        assert served.at_work() > 0, "the answer was over before the pod was to end"
         until(lambda: not _answers(served), "no answer to others")
         *_, last = events
 
-    assert last["usage"]["completion_tokens"] == _LONG
+    assert last["usage"]["completion_tokens"] == _LONG * _ANSWERS
     until(lambda: not served.endpoint(), "an empty EndpointSlice", seconds=120)
 
 
 def _streamed(connection: HTTPConnection) -> Iterator[dict[str, Any]]:
     """Events of one long completion; an error where it is cut off."""
-    body = {"model": "tiny", "prompt": "One", "max_tokens": _LONG, "ignore_eos": True, "stream": True}
-    body["stream_options"] = {"include_usage": True}
+    body = {"model": "tiny", "prompt": "One", "max_tokens": _LONG, "ignore_eos": True, "n": _ANSWERS}
+    body |= {"stream": True, "stream_options": {"include_usage": True}}
     connection.request("POST", "/v1/completions", json.dumps(body), {"Content-Type": "application/json"})
     for line in connection.getresponse():
         event = line.removeprefix(b"data: ").strip()
