@@ -62,6 +62,11 @@ e2e: install ## Run the tests with a real Kubernetes control plane and Flux, whe
 	@$(PYTHON) .ci/install_control_plane.py
 	@if [ -f .tools/control-plane.json ]; then $(RUN) pytest -q --durations=10 tests/cluster; fi
 
+.PHONY: cluster
+cluster: install ## Go on from `make up`: a real control plane, Flux and Karpenter, where Go is; until Ctrl-C
+	@$(PYTHON) .ci/install_control_plane.py
+	@if [ -f .tools/control-plane.json ]; then $(RUN) env PYTHONPATH=. python -m tests.cluster.people --env $(ENV); fi
+
 .PHONY: unit
 unit: install ## Run the pure tests: seconds
 	@$(RUN) pytest -q tests/unit

@@ -113,7 +113,7 @@ def go_version(groups: Sequence[Group]) -> str:
     texts = [(group.folder / "go.mod").read_text(encoding="utf-8") for group in groups]
     found = [re.search(r"^go (\S+)$", text, re.MULTILINE) for text in texts]
     needed = max(_numbers(line[1]) for line in found if line)
-    how = f"install Go {'.'.join(map(str, needed))} or newer (https://go.dev/dl) to run these tests"
+    how = f"install Go {'.'.join(map(str, needed))} or newer (https://go.dev/dl)"
     if shutil.which("go") is None:
         raise CannotBuild(f"go is not found; {how}")
     version = go("env", "GOVERSION", folder=ROOT).stdout.strip()

@@ -7,6 +7,7 @@ the request and write the answer; in between, boto3 calls the fake account in th
 from __future__ import annotations
 
 import re
+import sys
 import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -70,6 +71,13 @@ def _answer(fake: FakeAccount, request: Any) -> tuple[int, dict[str, str], bytes
     )
 
 
+class _Server(HTTPServer):
+    def handle_error(self, request: Any, client_address: Any) -> None:
+        """A program that was ended in the middle of its question is no news."""
+        if not isinstance(sys.exception(), ConnectionError):
+            super().handle_error(request, client_address)
+
+
 @contextmanager
 def served(fake: FakeAccount) -> Iterator[dict[str, str]]:
     """The environment variables with which a process meets `fake`."""
@@ -91,7 +99,7 @@ def served(fake: FakeAccount) -> Iterator[dict[str, str]]:
         def log_message(self, *_: Any) -> None:
             pass
 
-    server = HTTPServer(("127.0.0.1", 0), Handler)
+    server = _Server(("127.0.0.1", 0), Handler)
     thread = threading.Thread(target=server.serve_forever, daemon=True)
     thread.start()
     try:

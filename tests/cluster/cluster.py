@@ -35,9 +35,13 @@ class Cluster:
                         newest[item["metadata"]["name"]] = item
         for item in newest.values():
             item.pop("status", None)
-            self.api.create(item)
+        self.define_these([*newest.values()])
 
-        self._known = until(lambda: self._served(newest.values()), "CRDs", seconds=300)
+    def define_these(self, definitions: Sequence[Object]) -> None:
+        """Install CRDs, and wait until they are served."""
+        for item in definitions:
+            self.api.create(item)
+        self._known = until(lambda: self._served(definitions), "CRDs", seconds=300)
 
     def _served(self, wanted: Iterable[Object]) -> set[tuple[str, str]]:
         known = self.api.kinds()

@@ -155,14 +155,16 @@ class Ec2:
         if not left:
             return {"FleetId": "fleet-0", **told}
         override, spec = min(left, key=lambda offer: self._price(offer[0]["InstanceType"]))
-        instance = self._launch(override, spec, asked, capacity)
-        self.allowed[instance["InstanceId"]] = {offer["InstanceType"] for offer, _ in offers}
+        wanted = asked["TargetCapacitySpecification"]["TotalTargetCapacity"]  # Karpenter joins equal requests
+        launched = [self._launch(override, spec, asked, capacity)["InstanceId"] for _ in range(wanted)]
+        for each in launched:
+            self.allowed[each] = {offer["InstanceType"] for offer, _ in offers}
         return {
             "FleetId": "fleet-0",
             **told,
             "Instances": [
                 {
-                    "InstanceIds": [instance["InstanceId"]],
+                    "InstanceIds": launched,
                     "InstanceType": override["InstanceType"],
                     "Lifecycle": capacity,
                     "LaunchTemplateAndOverrides": {
@@ -209,6 +211,7 @@ class Ec2:
             "Architecture": "x86_64",
             "Tags": tags,
             **({"InstanceLifecycle": "spot"} if capacity == "spot" else {}),
+            **_reservation(template),
         }
         self.launched.append(instance)
         self._boot(instance, zone)
@@ -266,6 +269,20 @@ def _groups(template: dict[str, Any]) -> list[str]:
         *template.get("SecurityGroupIds", ()),
         *(group for each in interfaces[:1] for group in each["Groups"]),
     ]
+
+
+def _reservation(template: dict[str, Any]) -> dict[str, Any]:
+    """Of the instances of a launch template; a node of a reserved pool without one has drifted."""
+    asked = template.get("CapacityReservationSpecification", {})
+    target = asked.get("CapacityReservationTarget")
+    return (
+        {
+            "CapacityReservationId": target["CapacityReservationId"],
+            "CapacityReservationSpecification": asked,
+        }
+        if target
+        else {}
+    )
 
 
 @contextmanager

@@ -38,6 +38,12 @@ class Bucket:
             self._client.delete_object(Bucket=NAME, Key=gone)
         return changes
 
+    def contents(self) -> dict[str, bytes]:
+        """Everything in it."""
+        listed = self._client.list_objects_v2(Bucket=NAME).get("Contents", [])
+        keys = [each["Key"] for each in listed]
+        return {key: self._client.get_object(Bucket=NAME, Key=key)["Body"].read() for key in keys}
+
 
 @contextmanager
 def bucket(folder: Path) -> Iterator[Bucket]:

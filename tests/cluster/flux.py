@@ -3,24 +3,20 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from contextlib import ExitStack, contextmanager
+from contextlib import contextmanager
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import Any
 
 from modelyard.aws.flux import flux_values
 from modelyard.names import FLUX_NAMESPACE
 from modelyard.objects.delivery.kustomizations import FLUX_SOURCE
 from tests.cluster.api import Api, Object
-from tests.cluster.cluster import Cluster, namespace
+from tests.cluster.cluster import Cluster
 from tests.cluster.control_plane import ControlPlane
 from tests.cluster.embedded_s3 import CREDENTIALS, NAME, REGION, Bucket, bucket
-from tests.cluster.programs import Running, free_port, running
+from tests.cluster.flux_controllers import controllers
+from tests.cluster.programs import Running
 from tests.cluster.trees import VALUES
-
-_ACCOUNT = "system:serviceaccount:flux-system"
-_OURS = {"tests.modelyard.dev/watched": "true"}
-"""The source controller looks at the bucket alone: repositories of charts are played."""
 
 
 class Flux:
@@ -74,7 +70,7 @@ class Flux:
 
 @contextmanager
 def flux(plane: ControlPlane, cluster: Cluster) -> Iterator[Flux]:
-    """Both controllers and their objects, until the block ends."""
+    """Both controllers, their objects and a bucket of their own, until the block ends."""
     values = flux_values(
         bucket_name=NAME,
         region=REGION,
@@ -82,64 +78,8 @@ def flux(plane: ControlPlane, cluster: Cluster) -> Iterator[Flux]:
         addon_substitutions=VALUES,
         delivery_substitutions=VALUES,
     )
-    cluster.put([namespace(FLUX_NAMESPACE), _may_do_everything()])
-    with ExitStack() as stack:
-        store = stack.enter_context(bucket(plane.folder))
-        stored = free_port()
-        source = [
-            f"--storage-addr=127.0.0.1:{stored}",
-            f"--storage-adv-addr=127.0.0.1:{stored}",
-            f"--storage-path={plane.folder / 'artifacts'}",
-            f"--watch-label-selector={','.join('='.join(each) for each in _OURS.items())}",
-        ]
-        (plane.folder / "artifacts").mkdir()
-        kustomize = [
-            *values["kustomizeController"]["container"]["additionalArgs"],
-            "--requeue-dependency=1s",  # the last one counts; the tests wait for it
-        ]
-        started = tuple(
-            stack.enter_context(_controller(plane, name, arguments))
-            for name, arguments in (("source-controller", source), ("kustomize-controller", kustomize))
-        )
-        cluster.put([_here(item, store) for item in values["extraObjects"]])
+    with (
+        bucket(plane.folder) as store,
+        controllers(plane, cluster, values, store.address, CREDENTIALS) as started,
+    ):
         yield Flux(cluster.api, store, started)
-
-
-@contextmanager
-def _controller(plane: ControlPlane, name: str, arguments: list[str]) -> Iterator[Running]:
-    usual = [
-        f"--metrics-addr=127.0.0.1:{free_port()}",
-        f"--health-addr=127.0.0.1:{free_port()}",
-        "--enable-leader-election=false",
-        "--log-level=info",
-    ]
-    variables = {
-        "KUBECONFIG": str(plane.kubeconfig(f"{_ACCOUNT}:{name}")),
-        "RUNTIME_NAMESPACE": FLUX_NAMESPACE,
-        "TMPDIR": str(plane.folder),
-        **CREDENTIALS,
-    }
-    with running(name, [*usual, *arguments], plane.folder, variables=variables) as started:
-        yield started
-
-
-def _here(item: dict[str, Any], store: Bucket) -> Object:
-    """The object without Helm's hooks; the bucket is the embedded one."""
-    metadata = {key: value for key, value in item["metadata"].items() if key != "annotations"}
-    if item["kind"] != "Bucket":
-        return {**item, "metadata": metadata}
-    spec = {**item["spec"], "endpoint": store.address, "insecure": True}
-    return {**item, "metadata": {**metadata, "labels": _OURS}, "spec": spec}
-
-
-def _may_do_everything() -> Object:
-    """The chart's own binding."""
-    users = [f"{_ACCOUNT}:{name}" for name in ("kustomize-controller", "source-controller")]
-    group = "rbac.authorization.k8s.io"
-    return {
-        "apiVersion": f"{group}/v1",
-        "kind": "ClusterRoleBinding",
-        "metadata": {"name": "cluster-reconciler"},
-        "roleRef": {"apiGroup": group, "kind": "ClusterRole", "name": "cluster-admin"},
-        "subjects": [{"apiGroup": group, "kind": "User", "name": user} for user in users],
-    }

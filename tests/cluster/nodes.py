@@ -62,7 +62,12 @@ def _node(name: str, labels: dict[str, str], taints: list[Object], amounts: dict
         "kind": "Node",
         "metadata": {"name": name, "labels": labels | usual},
         "spec": {"taints": taints},
-        "status": {"capacity": amounts, "allocatable": amounts, "conditions": [_READY]},
+        "status": {
+            "capacity": amounts,
+            "allocatable": amounts,
+            "conditions": [_READY],
+            "nodeInfo": {"kubeletVersion": "played"},  # which `kubectl get nodes` shows
+        },
     }
 
 

@@ -5,14 +5,14 @@ Deployments, Jobs, ReplicaSets, claims and disruption budgets are not played: th
 
 from __future__ import annotations
 
-import threading
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from datetime import UTC, datetime
 from typing import Any
 
 from tests.cluster.api import Api, Object, Refused
 from tests.cluster.cluster import condition
+from tests.cluster.rounds import rounds
 
 CONTROLLERS = (
     ("helm.toolkit.fluxcd.io/v2", "HelmRelease"),
@@ -26,18 +26,15 @@ CONTROLLERS = (
 )
 """Kinds whose objects become ready at once."""
 
-_PERIOD = 0.2  # seconds
-
 
 class Player:
     """`failing`: beginnings of the names of Jobs that fail."""
 
-    def __init__(self, api: Api) -> None:
+    def __init__(self, api: Api, controllers: Sequence[tuple[str, str]] = CONTROLLERS) -> None:
         self._api = api
         served = api.kinds()
-        self._controllers = [each for each in CONTROLLERS if each in served]
+        self._controllers = [each for each in controllers if each in served]
         self.failing: set[str] = set()
-        self.lost: list[Exception] = []
 
     def play(self) -> None:
         """One round."""
@@ -49,11 +46,26 @@ class Player:
         for job in self._api.list("batch/v1", "Job"):
             if self._fails(job["metadata"]["name"]) and not condition(job, "FailureTarget"):
                 self._set(job, {"conditions": [_condition("FailureTarget", "True", "played")]})
+        self.play_controllers()
+
+    def play_controllers(self) -> None:
+        """One round without kubelets."""
         for version, kind in self._controllers:
             for item in self._api.list(version, kind):
                 seen = item.get("status", {}).get("observedGeneration")
                 if condition(item, "Ready") != "True" or seen not in {None, item["metadata"]["generation"]}:
                     self._ready(item)
+
+    def play_scaling(self) -> None:
+        """KEDA's least: a Deployment that it scales has as many replicas."""
+        for item in self._api.list("keda.sh/v1alpha1", "ScaledObject"):
+            least, target = item["spec"].get("minReplicaCount", 0), item["spec"]["scaleTargetRef"]
+            if target.get("kind", "Deployment") != "Deployment":
+                continue
+            space = item["metadata"]["namespace"]
+            found = self._api.get("apps/v1", "Deployment", target["name"], space)
+            if found and found["spec"]["replicas"] < least:
+                self._api.scale(found, least)
 
     def _fails(self, name: str) -> bool:
         return any(name.startswith(each) for each in self.failing)
@@ -102,25 +114,9 @@ def playing(api: Api) -> Iterator[Player]:
     Raises:
         Exception: what went wrong while it played.
     """
-    player, stop = Player(api), threading.Event()
-
-    def work() -> None:
-        while not stop.wait(_PERIOD):
-            try:
-                player.play()
-            except Exception as error:  # noqa: BLE001 - told at the end, in the test's own thread
-                player.lost.append(error)
-                return
-
-    thread = threading.Thread(target=work, daemon=True)
-    thread.start()
-    try:
+    player = Player(api)
+    with rounds(player.play):
         yield player
-    finally:
-        stop.set()
-        thread.join()
-    for error in player.lost:
-        raise error
 
 
 def _containers(pod: Object, state: dict[str, Any], *, ready: bool) -> list[dict[str, Any]]:

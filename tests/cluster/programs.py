@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import json
+import os
+import signal
 import socket
 import subprocess
 import sys
 import time
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -91,6 +93,15 @@ class Running:
     def id(self) -> int:
         return self._process.pid
 
+    @property
+    def code(self) -> int | None:
+        """Its exit code, once it has ended."""
+        return self._process.poll()
+
+    def ask_to_end(self) -> None:
+        """SIGTERM; nobody waits."""
+        self._process.terminate()
+
     def check(self) -> None:
         """Raises Stopped, with the end of its log, when it has ended."""
         if self._process.poll() is not None:
@@ -102,13 +113,15 @@ class Running:
         self._process = self._start()
 
     def end(self) -> None:
-        """End it, and wait until it has ended."""
+        """End it, and wait until it has ended; what it has started goes too."""
         self._process.terminate()
         try:
             self._process.wait(_TO_END)
         except subprocess.TimeoutExpired:
             self._process.kill()
             self._process.wait()
+        with suppress(ProcessLookupError):
+            os.killpg(self._process.pid, signal.SIGKILL)
 
 
 @contextmanager

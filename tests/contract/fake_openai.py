@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import threading
 import time
+from collections.abc import Sequence
 from contextlib import AbstractContextManager
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Any
@@ -19,7 +20,7 @@ PATIENCE_S = 60  # for clients that never come
 
 
 class FakeOpenAI(ThreadingHTTPServer):
-    """`broken` names the defect; `delay` is the seconds between two pieces of a stream.
+    """`broken` names the defect; `delay` is the seconds between two pieces of a stream; `says` is the answer.
 
     Nobody is answered before `together` requests have been here at the same time: that many clients then run
     at once on a machine of any speed.
@@ -27,9 +28,20 @@ class FakeOpenAI(ThreadingHTTPServer):
 
     daemon_threads = True
 
-    def __init__(self, *, broken: str = "", key: str | None = KEY, delay: float = 0.0) -> None:
-        super().__init__(("127.0.0.1", 0), _Handler)
+    def __init__(
+        self,
+        address: tuple[str, int] = ("127.0.0.1", 0),
+        *,
+        broken: str = "",
+        key: str | None = KEY,
+        delay: float = 0.0,
+        models: Sequence[str] = MODELS,
+        length: int = LENGTH,
+        says: str = "red green",
+    ) -> None:
+        super().__init__(address, _Handler)
         self.broken, self.key, self.delay = broken, key, delay
+        self.models, self.length, self.says = tuple(models), length, says
         self.lock = threading.Condition()
         self.together = 1
         self.asked: list[tuple[str, dict[str, Any]]] = []
@@ -55,10 +67,17 @@ class _Handler(BaseHTTPRequestHandler):
         """Say nothing."""
 
     def do_GET(self) -> None:
+        if self.path in ("/health", "/metrics"):
+            self._send(200, {})
+            return
+        if self.path != "/v1/models":
+            self._send(404, {"error": {"message": "Not Found"}})
+            return
         if self._refused():
             return
-        length = LENGTH // 2 if self.server.broken == "length" else LENGTH
-        names = ("another", *MODELS[1:]) if self.server.broken == "model id" else MODELS
+        length = self.server.length // 2 if self.server.broken == "length" else self.server.length
+        models = self.server.models
+        names = ("another", *models[1:]) if self.server.broken == "model id" else models
         rows = [
             {"id": n, "object": "model", "created": 0, "owned_by": "x", "max_model_len": length}
             for n in names
@@ -86,11 +105,11 @@ class _Handler(BaseHTTPRequestHandler):
             return
         if broken == f"500 {path}" or broken == "500 everywhere":
             self._send(500, {"error": {"message": "EngineCore encountered an issue"}})
-        elif body["model"] not in MODELS and broken != "any model":
+        elif body["model"] not in self.server.models and broken != "any model":
             self._send(404, {"error": {"message": "no such model"}})
         elif body["model"] == "legal" and broken == "adapter":
             self._send(400, {"error": {"message": "adapter not loaded"}})
-        elif _tokens(body) > LENGTH and broken != "any length":
+        elif _tokens(body) > self.server.length and broken != "any length":
             self._send(400, {"error": {"message": "too long"}})
         else:
             {
@@ -108,7 +127,7 @@ class _Handler(BaseHTTPRequestHandler):
         return True
 
     def _complete(self, body: dict[str, Any]) -> None:
-        text = "" if self.server.broken == "empty completion" else "red green"
+        text = "" if self.server.broken == "empty completion" else self.server.says
         choice = {"index": 0, "text": text, "finish_reason": "length", "logprobs": None}
         self._send(200, self._whole("text_completion", choice))
 
@@ -117,7 +136,7 @@ class _Handler(BaseHTTPRequestHandler):
         if body.get("stream"):
             self._stream(body)
             return
-        message: dict[str, Any] = {"role": "assistant", "content": "red green"}
+        message: dict[str, Any] = {"role": "assistant", "content": self.server.says}
         if broken == "restless":
             message["content"] = f"answer {len(self.server.asked)}"
         if broken == "mixed reasoning" and "response_format" not in body:
@@ -140,7 +159,7 @@ class _Handler(BaseHTTPRequestHandler):
             "id": "1",
             "object": kind,
             "created": 0,
-            "model": "tiny",
+            "model": self.server.models[0],
             "choices": [choice],
             "usage": usage,
         }
@@ -176,7 +195,13 @@ class _Handler(BaseHTTPRequestHandler):
         self.wfile.write(b"data: [DONE]\n\n")
 
     def _event(self, **fields: Any) -> None:
-        event = {"id": "1", "object": "chat.completion.chunk", "created": 0, "model": "tiny", **fields}
+        event = {
+            "id": "1",
+            "object": "chat.completion.chunk",
+            "created": 0,
+            "model": self.server.models[0],
+            **fields,
+        }
         self.wfile.write(f"data: {json.dumps(event)}\n\n".encode())
         self.wfile.flush()
 

@@ -3,8 +3,8 @@
 Blocks marked `sh` are executed in order, file by file, in a copy of the project. `sh exit=1` must fail with
 that code. `sh aws` needs an account and `sh network` a connection: only their syntax is checked. `sh account`
 runs against a fake account of environment prod, one per page. `sh localcloud` runs against environment prod
-on the embedded AWS, deployed once per page, and a fake cluster, see deployed_prod.py. Make targets are dry
-runs here; test_make_up.py runs them.
+on the embedded AWS, deployed once per page, and a fake cluster, see deployed_prod.py. `sh cluster` is run by
+tests/cluster/test_people.py. Make targets are dry runs here; test_make_up.py runs them.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ class Block:
 
     @property
     def needs_others(self) -> bool:
-        return not {"aws", "network"}.isdisjoint(self.info.split())
+        return not {"aws", "network", "cluster"}.isdisjoint(self.info.split())
 
     @property
     def meets_fake_account(self) -> bool:

@@ -157,13 +157,13 @@ def write_weights(plan: ModelPlan, models: Path) -> None:
         subprocess.run([PYTHON, ROOT / "tests" / "engine" / "tiny_lora.py", place, folder], check=True)
 
 
-def arguments(container: dict[str, Any], models: Path, port: int) -> list[str]:
-    """The container's arguments with three changes: weights and adapters elsewhere, this machine only, and a
-    free port.
+def arguments(container: dict[str, Any], models: Path, port: int, *, address: str = "127.0.0.1") -> list[str]:
+    """The container's arguments with three changes: weights and adapters elsewhere, one address of this
+    machine only, and a free port of it.
 
     All else works on a CPU as it is: dtype, memory share and load strategy are taken, and mean less.
     """
-    changed = {"--host=0.0.0.0": "--host=127.0.0.1", "--port=8000": f"--port={port}"}
+    changed = {"--host=0.0.0.0": f"--host={address}", "--port=8000": f"--port={port}"}
     path, *flags = container["args"]
     assert set(changed) <= set(flags)
     moved = models / Path(path).relative_to(MOUNT_PATH)
