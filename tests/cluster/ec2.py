@@ -24,14 +24,15 @@ from modelyard.planning.placement import launchable
 from tests.account.fake_account import ACCOUNT, Error, FakeAccount
 from tests.account.served_account import served
 from tests.cluster.api import Api
+from tests.cluster.interruptions import Notices
 from tests.cluster.nodes import general_node, node, register
 
 _OPTIMIZED = "/aws/service/eks/optimized-ami/"
 _UNREGISTERED = {"key": "karpenter.sh/unregistered", "effect": "NoExecute"}
+_SPOT = 0.4
 _NONE: dict[str, Any] = {
     "ec2:DescribePlacementGroups": {"PlacementGroups": []},
     "ec2:DescribeInstanceStatus": {"InstanceStatuses": []},
-    "ec2:DescribeSpotPriceHistory": {"SpotPriceHistory": []},
 }
 
 
@@ -48,6 +49,7 @@ class Ec2:
     exhausted: set[tuple[str, str]] = field(default_factory=set)
     launched: list[dict[str, Any]] = field(default_factory=list)
     allowed: dict[str, set[str]] = field(default_factory=dict)
+    notices: Notices | None = None
     _images: dict[str, dict[str, Any]] = field(default_factory=dict)
     _templates: dict[str, dict[str, Any]] = field(default_factory=dict)
     _numbers: Iterator[int] = field(default_factory=lambda: itertools.count(1))
@@ -58,6 +60,7 @@ class Ec2:
             "ssm:GetParameter": self._parameter,
             "ec2:DescribeImages": self._describe_images,
             "ec2:DescribeInstanceTypes": self._dry_run,
+            "ec2:DescribeSpotPriceHistory": self._spot_prices,
             "ec2:CreateLaunchTemplate": self._note_template,
             "ec2:CreateFleet": self._create_fleet,
             "ec2:DescribeInstances": self._describe_instances,
@@ -100,6 +103,24 @@ class Ec2:
     def _describe_images(self, asked: dict[str, Any]) -> Any:
         wanted = {value for each in asked.get("Filters", ()) for value in each["Values"]}
         return {"Images": [image for key, image in self._images.items() if key in wanted]}
+
+    def _spot_prices(self, _: dict[str, Any]) -> Any:
+        """Of every type and zone the same share of what it costs on demand."""
+        now = datetime.now(UTC)
+        return {
+            "SpotPriceHistory": [
+                {
+                    "InstanceType": each.name,
+                    "AvailabilityZone": zone,
+                    "ProductDescription": "Linux/UNIX",
+                    "SpotPrice": f"{price * _SPOT:.4f}",
+                    "Timestamp": now,
+                }
+                for each in instance_types().values()
+                if "spot" in each.usage_classes and (price := self.plan.prices.of(each).usd_per_hour)
+                for zone in self.plan.environment.availability_zones
+            ]
+        }
 
     def _reservations(self, asked: dict[str, Any]) -> Any:
         """One instance each, of the first type of its pool; the pool's zones in turn."""
@@ -155,14 +176,17 @@ class Ec2:
         if not left:
             return {"FleetId": "fleet-0", **told}
         override, spec = min(left, key=lambda offer: self._price(offer[0]["InstanceType"]))
-        instance = self._launch(override, spec, asked, capacity)
-        self.allowed[instance["InstanceId"]] = {offer["InstanceType"] for offer, _ in offers}
+        # Karpenter asks at once for what it wants several times.
+        wanted = asked["TargetCapacitySpecification"]["TotalTargetCapacity"]
+        instances = [self._launch(override, spec, asked, capacity) for _ in range(wanted)]
+        for each in instances:
+            self.allowed[each["InstanceId"]] = {offer["InstanceType"] for offer, _ in offers}
         return {
             "FleetId": "fleet-0",
             **told,
             "Instances": [
                 {
-                    "InstanceIds": [instance["InstanceId"]],
+                    "InstanceIds": [each["InstanceId"] for each in instances],
                     "InstanceType": override["InstanceType"],
                     "Lifecycle": capacity,
                     "LaunchTemplateAndOverrides": {

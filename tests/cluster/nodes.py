@@ -13,6 +13,9 @@ from tests.cluster.api import Api, Object
 from tests.cluster.programs import until
 
 _READY = {"type": "Ready", "status": "True", "reason": "KubeletReady", "message": "played"}
+_OF_THE_KERNEL = 0.925
+"""Share of an instance's memory that Karpenter takes a kernel to report, VM_MEMORY_OVERHEAD_PERCENT. It
+remembers what the first node of a type really reports."""
 
 
 def node(name: str, instance: InstanceType, plan: Plan, pool_name: str, zone: str) -> Object:
@@ -41,7 +44,12 @@ def node(name: str, instance: InstanceType, plan: Plan, pool_name: str, zone: st
         "topology.kubernetes.io/region": plan.environment.region,
     }
     taint = {"key": kind.taint, "value": "true", "effect": "NoSchedule"}
-    return _node(name, labels, [taint], amounts)
+    whole = {
+        "cpu": str(instance.vcpu),
+        "memory": str((instance.memory * _OF_THE_KERNEL).in_bytes),
+        "ephemeral-storage": str(_volume(instance, pool).in_bytes),
+    }
+    return _node(name, labels, [taint], amounts, amounts | whole)
 
 
 def general_node(name: str, zone: str) -> Object:
@@ -52,17 +60,23 @@ def general_node(name: str, zone: str) -> Object:
         "topology.kubernetes.io/zone": zone,
     }
     amounts = {"cpu": "15", "memory": "56Gi", "ephemeral-storage": "200Gi", "pods": "58"}
-    return _node(name, labels, [], amounts)
+    return _node(name, labels, [], amounts, amounts)
 
 
-def _node(name: str, labels: dict[str, str], taints: list[Object], amounts: dict[str, str]) -> Object:
+def _node(
+    name: str,
+    labels: dict[str, str],
+    taints: list[Object],
+    amounts: dict[str, str],
+    whole: dict[str, str],
+) -> Object:
     usual = {"kubernetes.io/hostname": name, "kubernetes.io/os": "linux"}
     return {
         "apiVersion": "v1",
         "kind": "Node",
         "metadata": {"name": name, "labels": labels | usual},
         "spec": {"taints": taints},
-        "status": {"capacity": amounts, "allocatable": amounts, "conditions": [_READY]},
+        "status": {"capacity": whole, "allocatable": amounts, "conditions": [_READY]},
     }
 
 

@@ -14,9 +14,9 @@ from modelyard.spec import Environment
 from tests.cluster.api import Object
 from tests.cluster.cluster import Cluster, changed
 from tests.cluster.control_plane import ControlPlane
-from tests.cluster.karpenter import karpenter
+from tests.cluster.karpenter import Karpenter, karpenter
 from tests.cluster.nodes import verdicts
-from tests.cluster.programs import Running, until
+from tests.cluster.programs import until
 from tests.cluster.trees import planned, rendered
 from tests.cluster.workloads import settled
 from tests.contract.conftest import folders_of
@@ -33,7 +33,7 @@ def put(cluster: Cluster, plan: Plan) -> list[Object]:
     return items
 
 
-def placed(cluster: Cluster, plan: Plan, program: Running) -> dict[str, str]:
+def placed(cluster: Cluster, plan: Plan, program: Karpenter) -> dict[str, str]:
     """Pod to its node, once every pod has one."""
     last: dict[str, tuple[str, str]] = {}
 
@@ -84,6 +84,7 @@ def test_every_replica_gets_the_type_of_its_plan(
                 )
 
     assert differing == {}
+    assert program.complaints() == set()
     assert {model.name for model, _ in servers(cluster, plan)} >= {
         model.name for model in plan.models if model.model.replicas.min and not model.model.batch
     }
