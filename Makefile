@@ -62,6 +62,11 @@ e2e: install ## Run the tests with a real Kubernetes control plane and Flux, whe
 	@$(PYTHON) .ci/install_control_plane.py
 	@if [ -f .tools/control-plane.json ]; then $(RUN) pytest -q --durations=10 tests/cluster; fi
 
+.PHONY: agreement
+agreement: install ## Write the table of docs/explanation/agreement-with-karpenter.md: what the real Karpenter launches
+	@$(PYTHON) .ci/install_control_plane.py
+	@$(RUN) env MODELYARD_AGREEMENT=write pytest -q tests/cluster/test_agreement.py
+
 .PHONY: unit
 unit: install ## Run the pure tests: seconds
 	@$(RUN) pytest -q tests/unit

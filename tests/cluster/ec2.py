@@ -17,6 +17,7 @@ from typing import Any
 
 from moto import mock_aws
 from moto.ec2.models import ec2_backends
+from moto.ec2.models.instance_types import INSTANCE_TYPE_OFFERINGS, INSTANCE_TYPES
 
 from modelyard.hardware import instance_types
 from modelyard.planning import Plan
@@ -29,7 +30,9 @@ from tests.cluster.nodes import general_node, node, register
 
 _OPTIMIZED = "/aws/service/eks/optimized-ami/"
 _UNREGISTERED = {"key": "karpenter.sh/unregistered", "effect": "NoExecute"}
-_SPOT = 0.4
+_CONSTANT = ("DescribeInstanceTypes", "DescribeInstanceTypeOfferings")
+"""The longest answers by far."""
+_SPOT = 0.35
 _NONE: dict[str, Any] = {
     "ec2:DescribePlacementGroups": {"PlacementGroups": []},
     "ec2:DescribeInstanceStatus": {"InstanceStatuses": []},
@@ -248,7 +251,8 @@ class Ec2:
             item = general_node(instance["PrivateDnsName"], zone)
         item["metadata"]["labels"]["node.kubernetes.io/instance-type"] = instance["InstanceType"]
         item["spec"]["taints"].append(_UNREGISTERED)
-        item["status"]["capacity"] = item["status"]["capacity"] | {"pods": "110"}
+        pods = {"pods": str(_most_pods(instance["InstanceType"]) if known else 110)}
+        item["status"]["capacity"] = item["status"]["capacity"] | pods
         item["spec"]["providerID"] = f"aws:///{zone}/{instance['InstanceId']}"
         register(self.api, item)
 
@@ -281,6 +285,19 @@ class Ec2:
                     {"InstanceId": each["InstanceId"], "PreviousState": before, "CurrentState": each["State"]}
                 )
         return {"TerminatingInstances": changed}
+
+
+def offered(kind: str, region: str, zone: str) -> bool:
+    """Whether EC2 has the type in this zone."""
+    rows = INSTANCE_TYPE_OFFERINGS["availability-zone"][region]
+    return any(row["InstanceType"] == kind and row["Location"] == zone for row in rows)
+
+
+def _most_pods(kind: str) -> int:
+    """As many as the addresses of the first network card's interfaces allow, but for two on the host's."""
+    network = INSTANCE_TYPES[kind]["NetworkInfo"]
+    card = network["NetworkCards"][network["DefaultNetworkCardIndex"]]
+    return int(card["MaximumNetworkInterfaces"] * (network["Ipv4AddressesPerInterface"] - 1) + 2)
 
 
 def _groups(template: dict[str, Any]) -> list[str]:
@@ -318,7 +335,7 @@ def account(plan: Plan, api: Api) -> Iterator[tuple[Ec2, dict[str, str]]]:
         iam.create_instance_profile(InstanceProfileName=f"{cluster}-node")
         iam.add_role_to_instance_profile(InstanceProfileName=f"{cluster}-node", RoleName=f"{cluster}-node")
         fake.answers |= ec2.answers()
-        with served(fake) as variables:
+        with served(fake, constant=_CONSTANT) as variables:
             yield ec2, variables | {"AWS_REGION": region}
 
 

@@ -21,7 +21,7 @@ remembers what the first node of a type really reports."""
 def node(name: str, instance: InstanceType, plan: Plan, pool_name: str, zone: str) -> Object:
     """One of a pool; its resources are what DaemonSets leave."""
     pool = plan.environment.pools[pool_name]
-    room = room_on(instance, _volume(instance, pool))
+    room = room_on(instance, volume_of(instance, pool))
     assert room is not None, instance.name
     kind = instance.accelerator
     amounts = {
@@ -47,7 +47,7 @@ def node(name: str, instance: InstanceType, plan: Plan, pool_name: str, zone: st
     whole = {
         "cpu": str(instance.vcpu),
         "memory": str((instance.memory * _OF_THE_KERNEL).in_bytes),
-        "ephemeral-storage": str(_volume(instance, pool).in_bytes),
+        "ephemeral-storage": str(volume_of(instance, pool).in_bytes),
     }
     return _node(name, labels, [taint], amounts, amounts | whole)
 
@@ -80,7 +80,7 @@ def _node(
     }
 
 
-def _volume(instance: InstanceType, pool: Pool) -> Memory:
+def volume_of(instance: InstanceType, pool: Pool) -> Memory:
     """Where images and pods are."""
     if uses_local_disks(candidates(pool.accelerator, pool.instance_types)):
         return Memory.bytes(instance.local_nvme_gb * 1e9)

@@ -28,6 +28,10 @@ CONTROLLERS = (
 
 _PERIOD = 0.2  # seconds
 
+_ELECTION = "--ha-enable-leader-election"
+"""With it one picker of a router is healthy, and the others wait for its end (llm-d-router v0.9.0,
+cmd/epp/runner/health.go)."""
+
 
 class Player:
     """`failing`: beginnings of the names of Jobs that fail."""
@@ -41,10 +45,14 @@ class Player:
 
     def play(self) -> None:
         """One round."""
-        for pod in self._api.list("v1", "Pod"):
-            if pod.get("status", {}).get("phase") == "Pending" and not pod["metadata"].get(
-                "deletionTimestamp"
-            ):
+        pods = self._api.list("v1", "Pod")
+        led = any(_elects(pod) and condition(pod, "Ready") == "True" for pod in pods)
+        for pod in pods:
+            if pod["metadata"].get("deletionTimestamp"):
+                if pod["spec"].get("nodeName"):
+                    self._api.delete(pod, at_once=True)
+            elif pod.get("status", {}).get("phase") == "Pending" and not (_elects(pod) and led):
+                led = led or _elects(pod)
                 self._run(pod)
         for job in self._api.list("batch/v1", "Job"):
             if self._fails(job["metadata"]["name"]) and not condition(job, "FailureTarget"):
@@ -121,6 +129,14 @@ def playing(api: Api) -> Iterator[Player]:
         thread.join()
     for error in player.lost:
         raise error
+
+
+def _elects(pod: Object) -> bool:
+    return any(
+        argument.startswith(_ELECTION) and not argument.endswith("=false")
+        for container in pod["spec"]["containers"]
+        for argument in container.get("args", [])
+    )
 
 
 def _containers(pod: Object, state: dict[str, Any], *, ready: bool) -> list[dict[str, Any]]:
