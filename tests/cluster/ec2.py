@@ -9,7 +9,7 @@ device plug-ins report, which is what the plan expects (tests/cluster/nodes.py).
 from __future__ import annotations
 
 import itertools
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
@@ -52,7 +52,9 @@ class Ec2:
     exhausted: set[tuple[str, str]] = field(default_factory=set)
     launched: list[dict[str, Any]] = field(default_factory=list)
     allowed: dict[str, set[str]] = field(default_factory=dict)
-    notices: Notices | None = None
+    notices: Notices = field(init=False)
+    before_answer: Callable[[dict[str, Any]], None] | None = None
+    """Called with an instance that is launched, before who asked for it knows."""
     _images: dict[str, dict[str, Any]] = field(default_factory=dict)
     _templates: dict[str, dict[str, Any]] = field(default_factory=dict)
     _numbers: Iterator[int] = field(default_factory=lambda: itertools.count(1))
@@ -80,6 +82,15 @@ class Ec2:
     def running(self) -> list[dict[str, Any]]:
         """Instances that nobody has terminated."""
         return [each for each in self.launched if each["State"]["Name"] == "running"]
+
+    def vanish(self, name: str) -> dict[str, Any]:
+        """End the instance of a node as nobody wished it; the node stays, and nobody speaks for it."""
+        [instance] = [each for each in self.launched if each["PrivateDnsName"] == name]
+        instance["State"] = {"Code": 48, "Name": "terminated"}
+        unknown = {"type": "Ready", "status": "Unknown", "reason": "NodeStatusUnknown", "message": "played"}
+        item = {"apiVersion": "v1", "kind": "Node", "metadata": {"name": name}}
+        self.api.set_status(item, {"conditions": [unknown]})
+        return instance
 
     def _dry_run(self, asked: dict[str, Any]) -> Any:
         return Error("DryRunOperation") if asked.get("DryRun") else None
@@ -183,6 +194,8 @@ class Ec2:
         wanted = asked["TargetCapacitySpecification"]["TotalTargetCapacity"]
         instances = [self._launch(override, spec, asked, capacity) for _ in range(wanted)]
         for each in instances:
+            if self.before_answer:
+                self.before_answer(each)
             self.allowed[each["InstanceId"]] = {offer["InstanceType"] for offer, _ in offers}
         return {
             "FleetId": "fleet-0",

@@ -32,7 +32,7 @@ USER = "system:serviceaccount:kube-system:karpenter"
 BEFORE_ITS_CLASSES = {
     "no subnets found": "a node class is there whose status Karpenter has not written yet",
     "ignoring nodepool, not ready": "the same, of its pool",
-    "filtered out all available instance types": "the same, of a pod that asks for it",
+    "could not schedule pod": "the same, of a pod that asks for it; tests see that it gets its node",
     "is awaiting evaluation": "a pool is there that the controller of NodeOverlays has not seen yet",
 }
 """What Karpenter calls an error in the seconds in which pools and classes are new, and why it is none."""

@@ -8,7 +8,7 @@ from __future__ import annotations
 import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 from typing import Any
 
 from tests.cluster.api import Api, Object, Refused
@@ -34,12 +34,19 @@ cmd/epp/runner/health.go)."""
 
 
 class Player:
-    """`failing`: beginnings of the names of Jobs that fail."""
+    """`failing`: beginnings of the names of Jobs that fail. `nodes`: pods run on nodes alone, where a
+    scheduler and Karpenter work. `old`: beginnings of the names of pods that have run for hours. `silent`:
+    nodes whose kubelet is gone."""
 
-    def __init__(self, api: Api) -> None:
+    def __init__(self, api: Api, *, nodes: bool = False) -> None:
         self._api = api
+        self._nodes = nodes
+        self.old: set[str] = set()
+        self.silent: set[str] = set()
         served = api.kinds()
-        self._controllers = [each for each in CONTROLLERS if each in served]
+        self._controllers = [
+            each for each in CONTROLLERS if each in served and not (nodes and "karpenter" in each[0])
+        ]
         self.failing: set[str] = set()
         self.lost: list[Exception] = []
 
@@ -48,8 +55,11 @@ class Player:
         pods = self._api.list("v1", "Pod")
         led = any(_elects(pod) and condition(pod, "Ready") == "True" for pod in pods)
         for pod in pods:
+            host = pod["spec"].get("nodeName")
+            if host in self.silent or (self._nodes and not host):
+                continue
             if pod["metadata"].get("deletionTimestamp"):
-                if pod["spec"].get("nodeName"):
+                if host:
                     self._api.delete(pod, at_once=True)
             elif pod.get("status", {}).get("phase") == "Pending" and not (_elects(pod) and led):
                 led = led or _elects(pod)
@@ -62,6 +72,9 @@ class Player:
                 seen = item.get("status", {}).get("observedGeneration")
                 if condition(item, "Ready") != "True" or seen not in {None, item["metadata"]["generation"]}:
                     self._ready(item)
+
+    def _is_old(self, pod: Object) -> bool:
+        return any(pod["metadata"]["name"].startswith(each) for each in self.old)
 
     def _fails(self, name: str) -> bool:
         return any(name.startswith(each) for each in self.failing)
@@ -82,6 +95,7 @@ class Player:
             ]
             status = {
                 "phase": "Running",
+                "startTime": _now(timedelta(hours=3) if self._is_old(pod) else timedelta()),
                 "podIP": "100.64.0.10",
                 "podIPs": [{"ip": "100.64.0.10"}],
                 "conditions": conditions,
@@ -104,13 +118,13 @@ class Player:
 
 
 @contextmanager
-def playing(api: Api) -> Iterator[Player]:
-    """Play until the block ends.
+def playing(api: Api, *, nodes: bool = False) -> Iterator[Player]:
+    """Play until the block ends; `nodes` as for Player.
 
     Raises:
         Exception: what went wrong while it played.
     """
-    player, stop = Player(api), threading.Event()
+    player, stop = Player(api, nodes=nodes), threading.Event()
 
     def work() -> None:
         while not stop.wait(_PERIOD):
@@ -158,5 +172,5 @@ def _condition(kind: str, status: str, reason: str) -> dict[str, str]:
     return {"type": kind, "status": status, "reason": reason, "message": "played", "lastTransitionTime": now}
 
 
-def _now() -> str:
-    return datetime.now(UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
+def _now(ago: timedelta = timedelta()) -> str:
+    return (datetime.now(UTC) - ago).strftime("%Y-%m-%dT%H:%M:%SZ")
