@@ -6,6 +6,7 @@ Deployments, Jobs, ReplicaSets, claims and disruption budgets are not played: th
 from __future__ import annotations
 
 import threading
+import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from datetime import UTC, datetime, timedelta
@@ -36,13 +37,15 @@ cmd/epp/runner/health.go)."""
 class Player:
     """`failing`: beginnings of the names of Jobs that fail. `nodes`: pods run on nodes alone, where a
     scheduler and Karpenter work. `old`: beginnings of the names of pods that have run for hours. `silent`:
-    nodes whose kubelet is gone."""
+    nodes whose kubelet is gone. `loading`: seconds that a pod takes on its node until it serves."""
 
     def __init__(self, api: Api, *, nodes: bool = False) -> None:
         self._api = api
         self._nodes = nodes
         self.old: set[str] = set()
         self.silent: set[str] = set()
+        self.loading = 0.0
+        self._begun: dict[str, float] = {}
         served = api.kinds()
         self._controllers = [
             each for each in CONTROLLERS if each in served and not (nodes and "karpenter" in each[0])
@@ -61,7 +64,11 @@ class Player:
             if pod["metadata"].get("deletionTimestamp"):
                 if host:
                     self._api.delete(pod, at_once=True)
-            elif pod.get("status", {}).get("phase") == "Pending" and not (_elects(pod) and led):
+            elif (
+                pod.get("status", {}).get("phase") == "Pending"
+                and self._has_loaded(pod)
+                and not (_elects(pod) and led)
+            ):
                 led = led or _elects(pod)
                 self._run(pod)
         for job in self._api.list("batch/v1", "Job"):
@@ -72,6 +79,10 @@ class Player:
                 seen = item.get("status", {}).get("observedGeneration")
                 if condition(item, "Ready") != "True" or seen not in {None, item["metadata"]["generation"]}:
                     self._ready(item)
+
+    def _has_loaded(self, pod: Object) -> bool:
+        begun = self._begun.setdefault(pod["metadata"]["uid"], time.monotonic())
+        return time.monotonic() - begun >= self.loading
 
     def _is_old(self, pod: Object) -> bool:
         return any(pod["metadata"]["name"].startswith(each) for each in self.old)

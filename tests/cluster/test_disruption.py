@@ -19,6 +19,9 @@ _NEW_LABEL = {
         "disruption": {"budgets": [{"nodes": "1"}]},  # at any time of the day, not from 02:00 to 04:00
     }
 }
+_LOADING = 15
+"""Seconds; longer than Karpenter takes from one drifted node to the next, so that the budget of the model has
+to hold it back."""
 _SOON = {"spec": {"disruption": {"consolidateAfter": "1s"}}}
 
 
@@ -70,6 +73,7 @@ def test_nodes_that_drifted_are_replaced_one_by_one_once_their_pods_have_loaded(
         before = served(cluster, program, **{PAIR: 2, SINGLE: 1})
         [loading] = before[SINGLE].values()
         pool = {"apiVersion": "karpenter.sh/v1", "kind": "NodePool", "metadata": {"name": POOL}}
+        player.loading = _LOADING
         cluster.api.merge(pool, _NEW_LABEL)
 
         serving: list[int] = []
@@ -86,7 +90,7 @@ def test_nodes_that_drifted_are_replaced_one_by_one_once_their_pods_have_loaded(
         assert condition(claims(cluster)[loading], "Drifted") == "True"
 
         cluster.api.merge(pool, _SOON)
-        cluster.api.scale(_deployment(PAIR), 1)
+        cluster.api.scale(deployment(PAIR), 1)
         left = served(cluster, program, **{PAIR: 1})[PAIR]
 
         until(lambda: {*left.values(), loading} == {*claims(cluster)}, "an empty node less", seconds=120)
@@ -95,5 +99,5 @@ def test_nodes_that_drifted_are_replaced_one_by_one_once_their_pods_have_loaded(
     assert program.complaints() == set()
 
 
-def _deployment(name: str) -> Object:
+def deployment(name: str) -> Object:
     return {"apiVersion": "apps/v1", "kind": "Deployment", "metadata": {"name": name, "namespace": "models"}}
