@@ -67,6 +67,11 @@ cluster: install ## Go on from `make up`: a real control plane, Flux and Karpent
 	@$(PYTHON) .ci/install_control_plane.py
 	@if [ -f .tools/control-plane.json ]; then $(RUN) env PYTHONPATH=. python -m tests.cluster.people --env $(ENV); fi
 
+.PHONY: agreement
+agreement: install ## Write the table of docs/explanation/agreement-with-karpenter.md: what the real Karpenter launches
+	@$(PYTHON) .ci/install_control_plane.py
+	@$(RUN) env MODELYARD_AGREEMENT=write pytest -q tests/cluster/test_agreement.py
+
 .PHONY: unit
 unit: install ## Run the pure tests: seconds
 	@$(RUN) pytest -q tests/unit

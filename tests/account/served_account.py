@@ -6,11 +6,12 @@ the request and write the answer; in between, boto3 calls the fake account in th
 
 from __future__ import annotations
 
+import json
 import re
 import sys
 import threading
-from collections.abc import Iterator
-from contextlib import contextmanager
+from collections.abc import Collection, Iterator
+from contextlib import contextmanager, suppress
 from datetime import UTC, datetime
 from http.server import BaseHTTPRequestHandler, HTTPServer
 from typing import Any
@@ -30,6 +31,13 @@ _SCOPE = re.compile(r"Credential=[^/]+/\d{8}/(?P<region>[^/]+)/(?P<service>[^/]+
 _SERVICES = {"servicequotas": "service-quotas", "elasticfilesystem": "efs"}
 
 
+_CONSTANT: dict[tuple[str, str, str], tuple[int, dict[str, str], bytes]] = {}
+"""Answers by region, operation and parameters, for the whole process."""
+
+Clients = dict[tuple[str, str], Any]
+"""By service and region; making one takes longer than most answers."""
+
+
 class _AwsError(Exception):
     """An error in the shape that moto's serialisers write."""
 
@@ -38,7 +46,9 @@ class _AwsError(Exception):
         self.code, self.message = code, message
 
 
-def _answer(fake: FakeAccount, request: Any) -> tuple[int, dict[str, str], bytes]:
+def _answer(
+    fake: FakeAccount, request: Any, clients: Clients, constant: Collection[str]
+) -> tuple[int, dict[str, str], bytes]:
     scope = _SCOPE.search(request.headers["Authorization"])
     assert scope, "the request is not signed"
     service = _SERVICES.get(scope["service"], scope["service"])
@@ -55,7 +65,13 @@ def _answer(fake: FakeAccount, request: Any) -> tuple[int, dict[str, str], bytes
             "url_params": uri_params,
         }
     )
-    client = fake.session(region_name=scope["region"]).client(service)
+    question = (scope["region"], operation.name, json.dumps(asked, default=str, sort_keys=True))
+    if question in _CONSTANT:
+        return _CONSTANT[question]
+    key = (service, scope["region"])
+    if key not in clients:
+        clients[key] = fake.session(region_name=scope["region"]).client(service)
+    client = clients[key]
     result: Any
     try:
         result = getattr(client, xform_name(operation.name))(**asked)
@@ -64,11 +80,14 @@ def _answer(fake: FakeAccount, request: Any) -> tuple[int, dict[str, str], bytes
         result = _AwsError(error.response["Error"]["Code"], error.response["Error"]["Message"])
     written = get_serializer_class(service, protocol)(operation).serialize(result)
     body = written["body"]
-    return (
+    answer = (
         written["status_code"],
         dict(written["headers"]),
         body.encode() if isinstance(body, str) else body,
     )
+    if operation.name in constant:
+        _CONSTANT[question] = answer
+    return answer
 
 
 class _Server(HTTPServer):
@@ -79,20 +98,26 @@ class _Server(HTTPServer):
 
 
 @contextmanager
-def served(fake: FakeAccount) -> Iterator[dict[str, str]]:
-    """The environment variables with which a process meets `fake`."""
+def served(fake: FakeAccount, constant: Collection[str] = ()) -> Iterator[dict[str, str]]:
+    """The environment variables with which a process meets `fake`.
+
+    `constant`: operations that answer the same question always alike, whatever the account.
+    """
+
+    clients: Clients = {}
 
     class Handler(BaseHTTPRequestHandler):
         def do_POST(self) -> None:
             body = self.rfile.read(int(self.headers.get("Content-Length", 0)))
             url = f"http://{self.headers['Host']}{self.path}"
             request = Request.from_primitives(self.command, url, dict(self.headers), body)
-            status, headers, answer = _answer(fake, request)
+            status, headers, answer = _answer(fake, request, clients, constant)
             self.send_response(status)
             for name, value in {**headers, "Content-Length": str(len(answer))}.items():
                 self.send_header(name, value)
             self.end_headers()
-            self.wfile.write(answer)
+            with suppress(ConnectionError):  # a client that ended while it was waiting
+                self.wfile.write(answer)
 
         do_GET = do_POST
 

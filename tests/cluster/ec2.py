@@ -9,7 +9,7 @@ device plug-ins report, which is what the plan expects (tests/cluster/nodes.py).
 from __future__ import annotations
 
 import itertools
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
@@ -17,6 +17,7 @@ from typing import Any
 
 from moto import mock_aws
 from moto.ec2.models import ec2_backends
+from moto.ec2.models.instance_types import INSTANCE_TYPE_OFFERINGS, INSTANCE_TYPES
 
 from modelyard.hardware import instance_types
 from modelyard.planning import Plan
@@ -24,14 +25,17 @@ from modelyard.planning.placement import launchable
 from tests.account.fake_account import ACCOUNT, Error, FakeAccount
 from tests.account.served_account import served
 from tests.cluster.api import Api
+from tests.cluster.interruptions import Notices
 from tests.cluster.nodes import general_node, node, register
 
 _OPTIMIZED = "/aws/service/eks/optimized-ami/"
 _UNREGISTERED = {"key": "karpenter.sh/unregistered", "effect": "NoExecute"}
+_CONSTANT = ("DescribeInstanceTypes", "DescribeInstanceTypeOfferings")
+"""The longest answers by far."""
+_SPOT = 0.35
 _NONE: dict[str, Any] = {
     "ec2:DescribePlacementGroups": {"PlacementGroups": []},
     "ec2:DescribeInstanceStatus": {"InstanceStatuses": []},
-    "ec2:DescribeSpotPriceHistory": {"SpotPriceHistory": []},
 }
 
 
@@ -48,6 +52,9 @@ class Ec2:
     exhausted: set[tuple[str, str]] = field(default_factory=set)
     launched: list[dict[str, Any]] = field(default_factory=list)
     allowed: dict[str, set[str]] = field(default_factory=dict)
+    notices: Notices = field(init=False)
+    before_answer: Callable[[dict[str, Any]], None] | None = None
+    """Called with an instance that is launched, before who asked for it knows."""
     _images: dict[str, dict[str, Any]] = field(default_factory=dict)
     _templates: dict[str, dict[str, Any]] = field(default_factory=dict)
     _numbers: Iterator[int] = field(default_factory=lambda: itertools.count(1))
@@ -58,6 +65,7 @@ class Ec2:
             "ssm:GetParameter": self._parameter,
             "ec2:DescribeImages": self._describe_images,
             "ec2:DescribeInstanceTypes": self._dry_run,
+            "ec2:DescribeSpotPriceHistory": self._spot_prices,
             "ec2:CreateLaunchTemplate": self._note_template,
             "ec2:CreateFleet": self._create_fleet,
             "ec2:DescribeInstances": self._describe_instances,
@@ -74,6 +82,15 @@ class Ec2:
     def running(self) -> list[dict[str, Any]]:
         """Instances that nobody has terminated."""
         return [each for each in self.launched if each["State"]["Name"] == "running"]
+
+    def vanish(self, name: str) -> dict[str, Any]:
+        """End the instance of a node as nobody wished it; the node stays, and nobody speaks for it."""
+        [instance] = [each for each in self.launched if each["PrivateDnsName"] == name]
+        instance["State"] = {"Code": 48, "Name": "terminated"}
+        unknown = {"type": "Ready", "status": "Unknown", "reason": "NodeStatusUnknown", "message": "played"}
+        item = {"apiVersion": "v1", "kind": "Node", "metadata": {"name": name}}
+        self.api.set_status(item, {"conditions": [unknown]})
+        return instance
 
     def _dry_run(self, asked: dict[str, Any]) -> Any:
         return Error("DryRunOperation") if asked.get("DryRun") else None
@@ -100,6 +117,24 @@ class Ec2:
     def _describe_images(self, asked: dict[str, Any]) -> Any:
         wanted = {value for each in asked.get("Filters", ()) for value in each["Values"]}
         return {"Images": [image for key, image in self._images.items() if key in wanted]}
+
+    def _spot_prices(self, _: dict[str, Any]) -> Any:
+        """Of every type and zone the same share of what it costs on demand."""
+        now = datetime.now(UTC)
+        return {
+            "SpotPriceHistory": [
+                {
+                    "InstanceType": each.name,
+                    "AvailabilityZone": zone,
+                    "ProductDescription": "Linux/UNIX",
+                    "SpotPrice": f"{price * _SPOT:.4f}",
+                    "Timestamp": now,
+                }
+                for each in instance_types().values()
+                if "spot" in each.usage_classes and (price := self.plan.prices.of(each).usd_per_hour)
+                for zone in self.plan.environment.availability_zones
+            ]
+        }
 
     def _reservations(self, asked: dict[str, Any]) -> Any:
         """One instance each, of the first type of its pool; the pool's zones in turn."""
@@ -155,16 +190,19 @@ class Ec2:
         if not left:
             return {"FleetId": "fleet-0", **told}
         override, spec = min(left, key=lambda offer: self._price(offer[0]["InstanceType"]))
-        wanted = asked["TargetCapacitySpecification"]["TotalTargetCapacity"]  # Karpenter joins equal requests
-        launched = [self._launch(override, spec, asked, capacity)["InstanceId"] for _ in range(wanted)]
-        for each in launched:
-            self.allowed[each] = {offer["InstanceType"] for offer, _ in offers}
+        # Karpenter asks at once for what it wants several times.
+        wanted = asked["TargetCapacitySpecification"]["TotalTargetCapacity"]
+        instances = [self._launch(override, spec, asked, capacity) for _ in range(wanted)]
+        for each in instances:
+            if self.before_answer:
+                self.before_answer(each)
+            self.allowed[each["InstanceId"]] = {offer["InstanceType"] for offer, _ in offers}
         return {
             "FleetId": "fleet-0",
             **told,
             "Instances": [
                 {
-                    "InstanceIds": launched,
+                    "InstanceIds": [each["InstanceId"] for each in instances],
                     "InstanceType": override["InstanceType"],
                     "Lifecycle": capacity,
                     "LaunchTemplateAndOverrides": {
@@ -227,7 +265,8 @@ class Ec2:
             item = general_node(instance["PrivateDnsName"], zone)
         item["metadata"]["labels"]["node.kubernetes.io/instance-type"] = instance["InstanceType"]
         item["spec"]["taints"].append(_UNREGISTERED)
-        item["status"]["capacity"] = item["status"]["capacity"] | {"pods": "110"}
+        pods = {"pods": str(_most_pods(instance["InstanceType"]) if known else 110)}
+        item["status"]["capacity"] = item["status"]["capacity"] | pods
         item["spec"]["providerID"] = f"aws:///{zone}/{instance['InstanceId']}"
         register(self.api, item)
 
@@ -260,6 +299,19 @@ class Ec2:
                     {"InstanceId": each["InstanceId"], "PreviousState": before, "CurrentState": each["State"]}
                 )
         return {"TerminatingInstances": changed}
+
+
+def offered(kind: str, region: str, zone: str) -> bool:
+    """Whether EC2 has the type in this zone."""
+    rows = INSTANCE_TYPE_OFFERINGS["availability-zone"][region]
+    return any(row["InstanceType"] == kind and row["Location"] == zone for row in rows)
+
+
+def _most_pods(kind: str) -> int:
+    """As many as the addresses of the first network card's interfaces allow, but for two on the host's."""
+    network = INSTANCE_TYPES[kind]["NetworkInfo"]
+    card = network["NetworkCards"][network["DefaultNetworkCardIndex"]]
+    return int(card["MaximumNetworkInterfaces"] * (network["Ipv4AddressesPerInterface"] - 1) + 2)
 
 
 def _groups(template: dict[str, Any]) -> list[str]:
@@ -311,7 +363,7 @@ def account(plan: Plan, api: Api) -> Iterator[tuple[Ec2, dict[str, str]]]:
         iam.create_instance_profile(InstanceProfileName=f"{cluster}-node")
         iam.add_role_to_instance_profile(InstanceProfileName=f"{cluster}-node", RoleName=f"{cluster}-node")
         fake.answers |= ec2.answers()
-        with served(fake) as variables:
+        with served(fake, constant=_CONSTANT) as variables:
             yield ec2, variables | {"AWS_REGION": region}
 
 

@@ -14,12 +14,15 @@ from tests.cluster.api import Api, Object
 from tests.cluster.programs import until
 
 _READY = {"type": "Ready", "status": "True", "reason": "KubeletReady", "message": "played"}
+_OF_THE_KERNEL = 0.925
+"""Share of an instance's memory that Karpenter takes a kernel to report, VM_MEMORY_OVERHEAD_PERCENT. It
+remembers what the first node of a type really reports."""
 
 
 def node(name: str, instance: InstanceType, plan: Plan, pool_name: str, zone: str) -> Object:
     """One of a pool; its resources are what DaemonSets leave."""
     pool = plan.environment.pools[pool_name]
-    room = room_on(instance, _volume(instance, pool))
+    room = room_on(instance, volume_of(instance, pool))
     assert room is not None, instance.name
     kind = instance.accelerator
     amounts = {
@@ -41,7 +44,12 @@ def node(name: str, instance: InstanceType, plan: Plan, pool_name: str, zone: st
         "topology.kubernetes.io/zone": zone,
         "topology.kubernetes.io/region": plan.environment.region,
     }
-    return _node(name, labels, taints(plan.environment, pool_name), amounts)
+    whole = {
+        "cpu": str(instance.vcpu),
+        "memory": str((instance.memory * _OF_THE_KERNEL).in_bytes),
+        "ephemeral-storage": str(volume_of(instance, pool).in_bytes),
+    }
+    return _node(name, labels, taints(plan.environment, pool_name), amounts, amounts | whole)
 
 
 def general_node(name: str, zone: str) -> Object:
@@ -52,10 +60,16 @@ def general_node(name: str, zone: str) -> Object:
         "topology.kubernetes.io/zone": zone,
     }
     amounts = {"cpu": "15", "memory": "56Gi", "ephemeral-storage": "200Gi", "pods": "58"}
-    return _node(name, labels, [], amounts)
+    return _node(name, labels, [], amounts, amounts)
 
 
-def _node(name: str, labels: dict[str, str], taints: list[Object], amounts: dict[str, str]) -> Object:
+def _node(
+    name: str,
+    labels: dict[str, str],
+    taints: list[Object],
+    amounts: dict[str, str],
+    whole: dict[str, str],
+) -> Object:
     usual = {"kubernetes.io/hostname": name, "kubernetes.io/os": "linux"}
     return {
         "apiVersion": "v1",
@@ -63,7 +77,7 @@ def _node(name: str, labels: dict[str, str], taints: list[Object], amounts: dict
         "metadata": {"name": name, "labels": labels | usual},
         "spec": {"taints": taints},
         "status": {
-            "capacity": amounts,
+            "capacity": whole,
             "allocatable": amounts,
             "conditions": [_READY],
             "nodeInfo": {"kubeletVersion": "played"},  # which `kubectl get nodes` shows
@@ -71,7 +85,7 @@ def _node(name: str, labels: dict[str, str], taints: list[Object], amounts: dict
     }
 
 
-def _volume(instance: InstanceType, pool: Pool) -> Memory:
+def volume_of(instance: InstanceType, pool: Pool) -> Memory:
     """Where images and pods are."""
     if uses_local_disks(candidates(pool.accelerator, pool.instance_types)):
         return Memory.bytes(instance.local_nvme_gb * 1e9)

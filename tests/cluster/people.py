@@ -126,7 +126,8 @@ def run(env: str, state: Path) -> None:
         told("Karpenter, Flux' source and kustomize controllers")
 
         def check() -> None:
-            for program in (*plane.programs, launcher, *delivery):
+            launcher.check()
+            for program in (*plane.programs, *delivery):
                 program.check()
             for each in played:
                 each.check()

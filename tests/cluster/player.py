@@ -5,9 +5,10 @@ Deployments, Jobs, ReplicaSets, claims and disruption budgets are not played: th
 
 from __future__ import annotations
 
+import time
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 from typing import Any
 
 from tests.cluster.api import Api, Object, Refused
@@ -26,22 +27,48 @@ CONTROLLERS = (
 )
 """Kinds whose objects become ready at once."""
 
+_ELECTION = "--ha-enable-leader-election"
+"""With it one picker of a router is healthy, and the others wait for its end (llm-d-router v0.9.0,
+cmd/epp/runner/health.go)."""
+
 
 class Player:
-    """`failing`: beginnings of the names of Jobs that fail."""
+    """`failing`: beginnings of the names of Jobs that fail. `nodes`: pods run on nodes alone, where a
+    scheduler and Karpenter work. `old`: beginnings of the names of pods that have run for hours. `silent`:
+    nodes whose kubelet is gone. `loading`: seconds that a pod takes on its node until it serves."""
 
-    def __init__(self, api: Api, controllers: Sequence[tuple[str, str]] = CONTROLLERS) -> None:
+    def __init__(
+        self, api: Api, controllers: Sequence[tuple[str, str]] = CONTROLLERS, *, nodes: bool = False
+    ) -> None:
         self._api = api
+        self._nodes = nodes
+        self.old: set[str] = set()
+        self.silent: set[str] = set()
+        self.loading = 0.0
+        self._begun: dict[str, float] = {}
         served = api.kinds()
-        self._controllers = [each for each in controllers if each in served]
+        self._controllers = [
+            each for each in controllers if each in served and not (nodes and "karpenter" in each[0])
+        ]
         self.failing: set[str] = set()
 
     def play(self) -> None:
         """One round."""
-        for pod in self._api.list("v1", "Pod"):
-            if pod.get("status", {}).get("phase") == "Pending" and not pod["metadata"].get(
-                "deletionTimestamp"
+        pods = self._api.list("v1", "Pod")
+        led = any(_elects(pod) and condition(pod, "Ready") == "True" for pod in pods)
+        for pod in pods:
+            host = pod["spec"].get("nodeName")
+            if host in self.silent or (self._nodes and not host):
+                continue
+            if pod["metadata"].get("deletionTimestamp"):
+                if host:
+                    self._api.delete(pod, at_once=True)
+            elif (
+                pod.get("status", {}).get("phase") == "Pending"
+                and self._has_loaded(pod)
+                and not (_elects(pod) and led)
             ):
+                led = led or _elects(pod)
                 self._run(pod)
         for job in self._api.list("batch/v1", "Job"):
             if self._fails(job["metadata"]["name"]) and not condition(job, "FailureTarget"):
@@ -67,6 +94,13 @@ class Player:
             if found and found["spec"]["replicas"] < least:
                 self._api.scale(found, least)
 
+    def _has_loaded(self, pod: Object) -> bool:
+        begun = self._begun.setdefault(pod["metadata"]["uid"], time.monotonic())
+        return time.monotonic() - begun >= self.loading
+
+    def _is_old(self, pod: Object) -> bool:
+        return any(pod["metadata"]["name"].startswith(each) for each in self.old)
+
     def _fails(self, name: str) -> bool:
         return any(name.startswith(each) for each in self.failing)
 
@@ -86,6 +120,7 @@ class Player:
             ]
             status = {
                 "phase": "Running",
+                "startTime": _now(timedelta(hours=3) if self._is_old(pod) else timedelta()),
                 "podIP": "100.64.0.10",
                 "podIPs": [{"ip": "100.64.0.10"}],
                 "conditions": conditions,
@@ -108,15 +143,23 @@ class Player:
 
 
 @contextmanager
-def playing(api: Api) -> Iterator[Player]:
-    """Play until the block ends.
+def playing(api: Api, *, nodes: bool = False) -> Iterator[Player]:
+    """Play until the block ends; `nodes` as for Player.
 
     Raises:
         Exception: what went wrong while it played.
     """
-    player = Player(api)
+    player = Player(api, nodes=nodes)
     with rounds(player.play):
         yield player
+
+
+def _elects(pod: Object) -> bool:
+    return any(
+        argument.startswith(_ELECTION) and not argument.endswith("=false")
+        for container in pod["spec"]["containers"]
+        for argument in container.get("args", [])
+    )
 
 
 def _containers(pod: Object, state: dict[str, Any], *, ready: bool) -> list[dict[str, Any]]:
@@ -138,5 +181,5 @@ def _condition(kind: str, status: str, reason: str) -> dict[str, str]:
     return {"type": kind, "status": status, "reason": reason, "message": "played", "lastTransitionTime": now}
 
 
-def _now() -> str:
-    return datetime.now(UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
+def _now(ago: timedelta = timedelta()) -> str:
+    return (datetime.now(UTC) - ago).strftime("%Y-%m-%dT%H:%M:%SZ")

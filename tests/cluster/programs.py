@@ -72,13 +72,15 @@ def until(
         Stopped: none came within `seconds`; `lacking` says what the text then names.
     """
     end = time.monotonic() + seconds
+    pause = 0.05  # longer each time: who asks takes time from those that it waits for
     while True:
         if answer := ask():
             return answer
         if time.monotonic() > end:
             left = ", ".join(map(str, lacking()))
             raise Stopped(f"{what}: not within {seconds:.0f} s{left and f'; {left}'}")
-        time.sleep(0.05)
+        time.sleep(pause)
+        pause = min(pause * 1.2, 0.5)
 
 
 class Running:

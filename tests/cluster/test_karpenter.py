@@ -14,26 +14,26 @@ from modelyard.spec import Environment
 from tests.cluster.api import Object
 from tests.cluster.cluster import Cluster, changed
 from tests.cluster.control_plane import ControlPlane
-from tests.cluster.karpenter import karpenter
+from tests.cluster.karpenter import Karpenter, karpenter
 from tests.cluster.nodes import verdicts
-from tests.cluster.programs import Running, until
+from tests.cluster.programs import until
 from tests.cluster.trees import planned, rendered
 from tests.cluster.workloads import settled
 from tests.contract.conftest import folders_of
 
-_UNPLAYED = ("Job", "CronJob", "DaemonSet")
+UNPLAYED = ("Job", "CronJob", "DaemonSet")
 _POOL, _RESOURCE = "g6e", "nvidia.com/gpu"
 
 
 def put(cluster: Cluster, plan: Plan) -> list[Object]:
     """Everything of the plan that asks for nodes of its pools."""
-    items = [item for item in rendered(plan) if cluster.known(item) and item["kind"] not in _UNPLAYED]
+    items = [item for item in rendered(plan) if cluster.known(item) and item["kind"] not in UNPLAYED]
     cluster.put(items)
     assert settled(cluster.api) == []
     return items
 
 
-def placed(cluster: Cluster, plan: Plan, program: Running) -> dict[str, str]:
+def placed(cluster: Cluster, plan: Plan, program: Karpenter) -> dict[str, str]:
     """Pod to its node, once every pod has one."""
     last: dict[str, tuple[str, str]] = {}
 
@@ -84,6 +84,7 @@ def test_every_replica_gets_the_type_of_its_plan(
                 )
 
     assert differing == {}
+    assert program.complaints() == set()
     assert {model.name for model, _ in servers(cluster, plan)} >= {
         model.name for model in plan.models if model.model.replicas.min and not model.model.batch
     }
@@ -144,7 +145,7 @@ def test_a_limit_that_the_plan_refuses_leaves_pods_pending(
     assert any(finding.code == "CAP002" for finding in _limited(plan).findings)
     first = next(model.name for model in plan.models if model.placement.pool_name == _POOL)
     items = [
-        _with_limit(item) for item in rendered(plan) if cluster.known(item) and item["kind"] not in _UNPLAYED
+        _with_limit(item) for item in rendered(plan) if cluster.known(item) and item["kind"] not in UNPLAYED
     ]
     deployments = [item for item in items if item["kind"] == "Deployment"]
     with karpenter(plane, plan, tmp_path) as (ec2, program):

@@ -7,7 +7,10 @@ from collections.abc import Iterable, Iterator
 import pytest
 
 from tests.cluster.api import Object
-from tests.cluster.cluster import Cluster
+from tests.cluster.cluster import Cluster, changed
+from tests.cluster.control_plane import ControlPlane
+from tests.cluster.player import playing
+from tests.cluster.programs import until
 from tests.cluster.trees import planned, rendered
 from tests.cluster.workloads import pod_of, refusal, settled
 from tests.contract.mutations import (
@@ -21,6 +24,13 @@ from tests.contract.mutations import (
     Mutation,
 )
 
+ROUTER = "split-router"
+ELECTION = Mutation(
+    *("pickers that are all live", "Deployment", ROUTER),
+    (*POD, "containers", "endpoint-picker", "args", "--zap-encoder"),
+    "--ha-enable-leader-election=true",
+    "serving",
+)
 ROLLING = ("spec", "strategy", "rollingUpdate")
 
 OBJECTS = (
@@ -228,6 +238,79 @@ def test_a_workload_without_its_pods_does_not_go_unnoticed(cluster: Cluster) -> 
     cluster.put([broken])
 
     assert any("violates PodSecurity" in said for said in settled(cluster.api))
+
+
+@pytest.mark.parametrize("leaves_nothing", [False, True])
+def test_a_batch_runs_once_unless_its_job_goes_by_itself(
+    plane: ControlPlane, cluster: Cluster, leaves_nothing: bool
+) -> None:
+    """Planted: a time to live, after which every delivery of the same tree would start it again."""
+    items = [item for item in rendered(planned("serving")) if cluster.known(item)]
+    cluster.put(item for item in items if item["kind"] in {"ServiceAccount", "PriorityClass"})
+    [job] = [
+        item for item in items if item["kind"] == "Job" and item["metadata"]["name"].startswith("backfill-b")
+    ]
+    if leaves_nothing:
+        job = changed(job, ("spec", "ttlSecondsAfterFinished"), 0)
+    with plane.client() as kubelets, playing(kubelets):
+        cluster.put([job])
+        first = until(lambda: _ran(cluster, job), "the batch", seconds=60)
+        if leaves_nothing:
+            until(lambda: _stored(cluster, job) is None, "its end", seconds=60)
+
+        cluster.put([job])
+
+        assert (
+            until(lambda: _stored(cluster, job), "the batch", seconds=60)["metadata"]["uid"] != first
+        ) == (leaves_nothing)
+
+
+def _stored(cluster: Cluster, item: Object) -> Object | None:
+    metadata = item["metadata"]
+    return cluster.api.get(item["apiVersion"], item["kind"], metadata["name"], metadata["namespace"])
+
+
+def _ran(cluster: Cluster, job: Object) -> str | None:
+    """The UID of the run, once a pod of it has ended well: the job itself may be gone by then."""
+    for event in cluster.api.list("v1", "Event"):
+        about = event["involvedObject"]
+        if event["reason"] == "Completed" and about["name"] == job["metadata"]["name"]:
+            return str(about["uid"])
+    return None
+
+
+@pytest.mark.parametrize("elects", [False, True])
+def test_a_router_is_updated_unless_its_second_replica_waits_for_the_first(
+    plane: ControlPlane, cluster: Cluster, elects: bool
+) -> None:
+    """Planted: leader election, with which one of two pickers is never live."""
+    items = [item for item in rendered(planned("serving")) if cluster.known(item)]
+    cluster.put(item for item in items if item["kind"] in {"ServiceAccount", "PriorityClass"})
+    [router] = [item for item in items if item["kind"] == "Deployment" and item["metadata"]["name"] == ROUTER]
+    if elects:
+        [router] = ELECTION.applied([router])
+    router = changed(router, ("spec", "progressDeadlineSeconds"), 5)
+    update = changed(router, ("spec", "template", "metadata", "annotations"), {"modelyard.dev/update": "1"})
+    with plane.client() as kubelets, playing(kubelets):
+        cluster.put([router])
+        until(lambda: _progress(cluster, router), "the router", seconds=60)
+        cluster.put([update])
+        ended = until(lambda: _progress(cluster, update), "the update", seconds=60)
+
+    assert ended == ("ProgressDeadlineExceeded" if elects else "NewReplicaSetAvailable")
+
+
+def _progress(cluster: Cluster, item: Object) -> str | None:
+    """How the rollout of this generation ended, or None while it goes on."""
+    stored = _stored(cluster, item)
+    assert stored is not None
+    status = stored.get("status", {})
+    if status.get("observedGeneration") != stored["metadata"]["generation"]:
+        return None
+    reasons = [str(each["reason"]) for each in status["conditions"] if each["type"] == "Progressing"]
+    return next(
+        (each for each in reasons if each in {"ProgressDeadlineExceeded", "NewReplicaSetAvailable"}), None
+    )
 
 
 def test_a_team_gets_no_more_accelerators_than_its_share(cluster: Cluster) -> None:

@@ -17,6 +17,7 @@ from tests.cluster.nodes import general_node, node, register, verdicts
 from tests.cluster.programs import until
 from tests.cluster.trees import planned, rendered
 from tests.cluster.workloads import pod_of, settled
+from tests.contract.mutants import catch
 from tests.contract.mutations import MODEL, POD, SERVER, Mutation
 
 _TOO_SMALL = re.compile(r"has [\d.]+ .*(of \d+ |needed)")
@@ -232,6 +233,59 @@ def test_gpu_pods_of_others_do_not_get_nodes_of_pools_in_their_own_cluster(
 
     [(host, _)] = verdicts(cluster.api, "research").values()
     assert bool(host) is fits
+
+
+CPU = "chat-cpu"
+_TAINT = {"key": "modelyard.dev/models-on-cpu", "operator": "Equal", "effect": "NoSchedule"}
+
+
+@pytest.mark.parametrize(
+    ("mutation", "words"),
+    [
+        (
+            Mutation(
+                *("wrong value of a taint", "Deployment", CPU, (*POD, "tolerations", 0)),
+                {**_TAINT, "value": "false"},
+                "serving",
+            ),
+            "had untolerated taint",
+        ),
+        (
+            Mutation(
+                *("wrong prefix of a label", "Deployment", CPU, (*POD, "nodeSelector")),
+                {"karpenter.k8s.aws/nodepool": "graviton"},
+                "serving",
+            ),
+            "didn't match Pod's node affinity/selector",
+        ),
+    ],
+    ids=lambda value: value.name if isinstance(value, Mutation) else "",
+)
+def test_the_rules_and_the_scheduler_find_the_same_mistake(
+    cluster: Cluster, mutation: Mutation, words: str
+) -> None:
+    """On nodes without GPUs, where admission adds no toleration."""
+    assert catch(mutation) is not None
+    plan = planned("serving")
+    [model] = [model for model in plan.models if model.name == CPU]
+    items = store(cluster, "serving", "Deployment", "Job", "CronJob", "LeaderWorkerSet", "DaemonSet")
+    whole = servers(items, model)
+    right = Mutation("", "Deployment", CPU, (*POD, "tolerations", 0), {**_TAINT, "value": "true"})
+    place, zone = model.placement, plan.environment.availability_zones[0]
+    for number in range(2):
+        register(cluster.api, node(f"node-{number}", place.cheapest, plan, place.pool_name, zone))
+
+    [one] = right.applied([whole])
+    [other] = mutation.applied([whole])
+    for pod, name in ((one, "right"), (other, "wrong")):
+        cluster.api.create(
+            pod_of({**pod, "metadata": {**pod["metadata"], "name": name}}, template_of(pod), "1")
+        )
+
+    found = verdicts(cluster.api, plan.environment.namespace)
+    assert found["right-1"][0]
+    assert found["wrong-1"][0] == ""
+    assert words in found["wrong-1"][1]
 
 
 def given(cluster: Cluster, taint: str = "nvidia.com/gpu") -> tuple[Plan, Object]:

@@ -100,16 +100,30 @@ def _place_findings(
             f"requests {resource}, which Karpenter counts on no instance type: no node is launched for it",
             "take the request out, or add the resource by a NodeOverlay",
         )
-    tolerated = {t.get("key") for t in spec.get("tolerations") or []}
-    taints = {taint["key"] for taint in at(pools[wanted], "spec.template.spec.taints") or []}
-    for key in sorted(taints - tolerated):
-        yield broken(workload, f"does not tolerate {key} of pool {wanted}", "keep its tolerations")
-    if POOL_TAINT in tolerated - taints:
+    tolerations = spec.get("tolerations") or []
+    taints = at(pools[wanted], "spec.template.spec.taints") or []
+    for taint in taints:
+        if not any(_tolerates(each, taint) for each in tolerations):
+            shown = f"{taint['key']}={taint.get('value', '')}:{taint['effect']}"
+            yield broken(workload, f"does not tolerate {shown} of pool {wanted}", "keep its tolerations")
+    if any(each.get("key") == POOL_TAINT for each in tolerations) and not any(
+        taint["key"] == POOL_TAINT for taint in taints
+    ):
         yield broken(
             pools[wanted],
             f"lacks the taint {POOL_TAINT}: GPU pods of others tolerate the taint of its accelerator on EKS",
             "keep both taints",
         )
+
+
+def _tolerates(toleration: Manifest, taint: Manifest) -> bool:
+    """As the scheduler compares them: no key means every key, no effect every effect."""
+    any_value = toleration.get("operator") == "Exists"
+    return (
+        toleration.get("key") in ((None, "", taint["key"]) if any_value else (taint["key"],))
+        and toleration.get("effect") in (None, "", taint["effect"])
+        and (any_value or toleration.get("value", "") == taint.get("value", ""))
+    )
 
 
 def _pool_findings(pool: Manifest, classes: set[tuple[str, str]], *, accelerated: bool) -> Iterator[Finding]:
