@@ -69,6 +69,7 @@ class DeliveryStack(EnvironmentStack):
             if MetricsStack.needed(settings)
             else None,
             monitoring=settings.monitoring.enabled,
+            shared=settings.cluster.existing is not None,
             delivery_substitutions={REPORTS_VARIABLE: reports.bucket.bucket_name} if reports else None,
             images=settings.routes,
             image_cache=settings.image_cache,

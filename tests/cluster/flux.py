@@ -77,6 +77,7 @@ def flux(plane: ControlPlane, cluster: Cluster) -> Iterator[Flux]:
         substitutions=VALUES,
         addon_substitutions=VALUES,
         delivery_substitutions=VALUES,
+        shared=True,  # a policy more, which must not hinder Flux
     )
     with (
         bucket(plane.folder) as store,

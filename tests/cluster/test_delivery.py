@@ -167,6 +167,34 @@ def test_what_was_changed_or_deleted_by_hand_is_put_back(delivery: Delivery) -> 
     until(lambda: "chat" in delivery.there("Service", "v1"), "the Service")
 
 
+def test_an_object_of_others_is_left_alone(delivery: Delivery) -> None:
+    """Server-side apply would take over whatever has the name of a rendered object."""
+    delivery.publish("chat")
+    delivery.brought("model-chat", "check-chat")
+    theirs = {
+        "apiVersion": "v1",
+        "kind": "ServiceAccount",
+        "metadata": {"name": "code", "namespace": "models"},
+    }
+    stored = delivery.api.create(theirs)
+
+    delivery.publish("chat", "code")
+
+    until(
+        lambda: (
+            "was there before, and is not of Modelyard"
+            in _why(delivery.flux.kustomizations().get("model-code", {}))
+        ),
+        "the policy's reason",
+        seconds=120,
+    )
+    assert delivery.api.get("v1", "ServiceAccount", "code", "models") == stored
+
+    delivery.api.delete(theirs)
+    delivery.flux.look_at("model-code")
+    delivery.brought("model-chat", "model-code", "check-code")
+
+
 def uids(delivery: Delivery) -> dict[tuple[str, str], str]:
     """Of everything in the models' namespace that a delivery brings or that is made of it, but for pods."""
     return {

@@ -448,3 +448,20 @@ def test_a_managed_argo_cd_has_its_access_entry_before_eks_would_make_one_withou
     (policy,) = entry["Properties"]["AccessPolicies"]
     assert str(policy["PolicyArn"]).count("cluster-access-policy/AmazonEKSClusterAdminPolicy") == 1
     assert policy["AccessScope"] == {"Type": "cluster"}
+
+
+def test_flux_meets_a_policy_before_its_first_folder_in_a_cluster_of_others(platform: Platform) -> None:
+    """Hooks come after the release, and so after the policy."""
+    found = {}
+    for name in ("shared", "existing"):
+        [release] = [
+            each["Properties"]
+            for each in platform(name).templates["Delivery"]["Resources"].values()
+            if each["Type"] == "Custom::AWSCDK-EKS-HelmChart"
+        ]
+        text = json.dumps(release["Values"])
+        found[name] = (text.count("ValidatingAdmissionPolicy"), text.count("helm.sh/hook-delete-policy"))
+
+    assert found["shared"][0] == 2
+    assert found["existing"][0] == 0
+    assert found["shared"][1] == found["existing"][1]

@@ -18,6 +18,7 @@ from constructs import Construct
 from modelyard.aws.image_cache import may_fill, may_pull
 from modelyard.aws.pod_identity import PodIdentityRole
 from modelyard.names import FLUX_NAMESPACE
+from modelyard.objects.delivery.guard import guard
 from modelyard.objects.delivery.kustomizations import (
     DELIVERY,
     FLUX_SOURCE,
@@ -56,6 +57,7 @@ class Flux(Construct):
         addon_substitutions: The same for `addons`.
         delivery_substitutions: The same for `delivery`, whose Kustomizations pass them on.
         monitoring: Whether the tree has a folder `monitoring`.
+        shared: Whether the cluster has objects of others, which Flux then leaves alone.
         images: From where Flux' own chart and images, and the tree's charts, are pulled; default: from where
             they are published.
         image_cache: Prefix of the repositories in ECR that Flux may fill, see `ImageCache`; default: none.
@@ -77,6 +79,7 @@ class Flux(Construct):
         addon_substitutions: Mapping[str, str] | None = None,
         delivery_substitutions: Mapping[str, str] | None = None,
         monitoring: bool = True,
+        shared: bool = False,
         images: ImageRoutes | None = None,
         image_cache: str | None = None,
         log_retention_days: int = 90,
@@ -148,6 +151,7 @@ class Flux(Construct):
                 addon_substitutions=addon_substitutions,
                 delivery_substitutions=delivery_substitutions,
                 monitoring=monitoring,
+                shared=shared,
                 images=pulled,
             ),
         )
@@ -208,6 +212,7 @@ def flux_values(
     addon_substitutions: Mapping[str, str] | None = None,
     delivery_substitutions: Mapping[str, str] | None = None,
     monitoring: bool = True,
+    shared: bool = False,
     images: ImageRoutes | None = None,
 ) -> dict[str, Any]:
     """Values of the flux2 chart: three controllers, the bucket, and the folders that come before the
@@ -225,6 +230,8 @@ def flux_values(
     if monitoring:
         # No substitutions: dashboards contain Grafana's own ${variables}.
         objects.append(_kustomization("monitoring", after=addons))
+    if shared:  # without hooks: before the Kustomizations
+        objects += guard()
     values = {
         # Otherwise an uninstall would delete the CRDs, thus every Kustomization, and thus every model.
         "crds": {"annotations": {"helm.sh/resource-policy": "keep"}},
