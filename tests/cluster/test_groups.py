@@ -89,7 +89,7 @@ def groups(plane: ControlPlane, cluster: Cluster, tmp_path: Path) -> Iterator[Gr
     with (
         lws(plane, cluster, tmp_path) as program,
         plane.client() as another,
-        playing(another),
+        playing(another, nodes=True),
     ):
         yield Groups(cluster, program)
 
