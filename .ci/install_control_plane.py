@@ -194,7 +194,7 @@ def install(groups: Sequence[Group]) -> int:
     targets = {group.name: cache() / key(group, version) for group in groups}
     missing = [group for group in groups if not built(group, targets[group.name])]
     if missing:
-        print("building a control plane: twenty minutes on two cores, the first time", flush=True)
+        print("building a control plane: twenty-five minutes on two cores, the first time", flush=True)
     for group in missing:
         for line in build(group, targets[group.name]):
             print(line, flush=True)
