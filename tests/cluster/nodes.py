@@ -49,7 +49,7 @@ def node(name: str, instance: InstanceType, plan: Plan, pool_name: str, zone: st
         "memory": str((instance.memory * _OF_THE_KERNEL).in_bytes),
         "ephemeral-storage": str(volume_of(instance, pool).in_bytes),
     }
-    return _node(name, labels, taints(plan.environment, pool_name), amounts, amounts | whole)
+    return _node(name, labels, taints(plan.environment, pool_name, pool), amounts, amounts | whole)
 
 
 def general_node(name: str, zone: str) -> Object:

@@ -545,6 +545,7 @@ NOT_OF_USERS: Final[Mapping[str, str]] = {
     "secret_values.names": "a table in the package",
     "cli.schema": "looks for its own comment, and parses nothing",
     "spec.timezone": "a table in a package",
+    "live.api.kubernetes": "loads a kind of Kubernetes from lightkube's own modules",
     "cli.main": "opens the system's empty file in the place of standard output",
     "localcloud.plugin.internals": "requests to the embedded AWS, which botocore has written",
     "writing.file": "opens what it writes",

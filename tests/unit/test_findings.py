@@ -13,13 +13,18 @@ from modelyard.findings.__main__ import main as write_pages
 
 
 def _reported_codes(root: Path) -> Iterator[str]:
-    """The code in every `Finding("CODE", …)` and `FlagProblem("CODE", …)` of the product."""
+    """The code in every `Finding("CODE", …)`, `FlagProblem("CODE", …)` and `broken(…, code="CODE")`."""
     for folder in ("constructs/modelyard", "charts", "infra"):
         for path in (root / folder).rglob("*.py"):
             for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
                 match node:
                     case ast.Call(
                         func=ast.Name(id="Finding" | "FlagProblem"), args=[ast.Constant(value=str(code)), *_]
+                    ):
+                        yield code
+                    case ast.Call(
+                        func=ast.Name(id="broken"),
+                        keywords=[ast.keyword(arg="code", value=ast.Constant(value=str(code)))],
                     ):
                         yield code
 

@@ -139,7 +139,7 @@ def _node_pool(
                     one_of("karpenter.sh/capacity-type", list(pool.capacity)),
                     one_of("topology.kubernetes.io/zone", list(environment.pool_zones(pool))),
                 ],
-                "taints": taints(environment, name),
+                "taints": taints(environment, name, pool),
                 **lifetime(environment, serves=True),
             },
         },
