@@ -62,6 +62,7 @@ class FakeKubernetes:
     stuck: set[str] = field(default_factory=set)  # names whose finalizers nobody takes away
     refused: set[str] = field(default_factory=set)  # plurals that answer 403
     nonsense: bool = False  # answers as a proxy does
+    busy: int = 0  # requests that are answered 429 before any other
     requests: list[str] = field(default_factory=list)
     answered: list[str] = field(default_factory=list)
     objects: dict[tuple[str, str, str], Object] = field(default_factory=dict)
@@ -119,6 +120,9 @@ class FakeKubernetes:
         url = urlsplit(path)
         with self._lock:
             self.answered.append(f"{method} {url.path}")
+            if self.busy:
+                self.busy -= 1
+                return _status(429, "storage is (re)initializing")
             if self.nonsense:
                 return 200, "text/html", "<html>Sign in</html>"
             place = _PATH.fullmatch(url.path)

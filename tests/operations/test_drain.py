@@ -251,6 +251,29 @@ class TestRefusals:
         for command in (session, override):
             subprocess.run(["bash", "-n", "-c", command], check=True)
 
+    def test_a_busy_api_server_is_asked_again(
+        self, project: Project, lab: FakeKubernetes, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        pauses: list[float] = []
+        monkeypatch.setattr("modelyard.live.api.kubernetes.time.sleep", pauses.append)
+        lab.busy = 3
+
+        answer = project.run(*DRAIN)
+
+        assert answer.code == 0, answer.err
+        assert pauses[:3] == [0.25, 0.5, 1]
+
+    def test_an_api_server_that_stays_busy_is_named(
+        self, project: Project, lab: FakeKubernetes, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        monkeypatch.setattr("modelyard.live.api.kubernetes.time.sleep", lambda _: None)
+        lab.busy = 1000
+
+        answer = project.run(*DRAIN)
+
+        assert answer.code == 1
+        assert "429" in answer.err
+
     def test_a_sign_in_page_is_no_kubernetes(self, project: Project, lab: FakeKubernetes) -> None:
         lab.nonsense = True
 

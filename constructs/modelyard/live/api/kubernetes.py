@@ -2,15 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+import time
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from functools import cache
-from typing import Any
+from typing import Any, Final, TypeVar
 
 from modelyard.live.api.answers import Denied, Silent, Unreachable
 from modelyard.live.api.kubeconfig import context_of, server_name
 from modelyard.spec import Environment
+
+T = TypeVar("T")
+
+_BUSY_PAUSES_S: Final = (0.25, 0.5, 1, 2, 4, 8)
 
 
 @dataclass(frozen=True)
@@ -84,8 +89,9 @@ class LiveCluster:
         """
         where = {"namespace": namespace} if kind.namespaced else {}
         with _in_words(f"list {kind.resource}", absent_is_fine=True):
-            found = [_item(kind, each.to_dict()) for each in self._client.list(_resource(kind), **where)]
-            return sorted(found, key=lambda item: (item.namespace, item.name))
+            found = _patiently(lambda: [*self._client.list(_resource(kind), **where)])
+            items = [_item(kind, each.to_dict()) for each in found]
+            return sorted(items, key=lambda item: (item.namespace, item.name))
         return []
 
     def delete(self, item: Item) -> None:
@@ -98,8 +104,10 @@ class LiveCluster:
 
         with _in_words(f"delete {item}", absent_is_fine=True):
             # Explicit for each kind: otherwise the API server orphans the pods of a Job.
-            self._client.delete(
-                _resource(item.kind), item.name, cascade=CascadeType.BACKGROUND, **_where(item)
+            _patiently(
+                lambda: self._client.delete(
+                    _resource(item.kind), item.name, cascade=CascadeType.BACKGROUND, **_where(item)
+                )
             )
 
     def patch(self, item: Item, change: Mapping[str, Any]) -> None:
@@ -111,8 +119,10 @@ class LiveCluster:
         from lightkube.types import PatchType
 
         with _in_words(f"patch {item}", absent_is_fine=True):
-            self._client.patch(
-                _resource(item.kind), item.name, dict(change), patch_type=PatchType.MERGE, **_where(item)
+            _patiently(
+                lambda: self._client.patch(
+                    _resource(item.kind), item.name, dict(change), patch_type=PatchType.MERGE, **_where(item)
+                )
             )
 
     def refusal(self, kind: Kind, content: Mapping[str, Any]) -> str | None:
@@ -128,15 +138,17 @@ class LiveCluster:
         where = {"namespace": metadata["namespace"]} if kind.namespaced else {}
         with _in_words(f"a dry run of {kind} {metadata['name']}"):
             try:
-                self._client.patch(
-                    _resource(kind),
-                    metadata["name"],
-                    dict(content),
-                    patch_type=PatchType.APPLY,
-                    field_manager="modelyard",
-                    force=True,
-                    dry_run=True,
-                    **where,
+                _patiently(
+                    lambda: self._client.patch(
+                        _resource(kind),
+                        metadata["name"],
+                        dict(content),
+                        patch_type=PatchType.APPLY,
+                        field_manager="modelyard",
+                        force=True,
+                        dry_run=True,
+                        **where,
+                    )
                 )
             except ApiError as error:
                 code, said = error.status.code or 0, error.status.message or ""
@@ -211,6 +223,21 @@ def named(items: list[Item], most: int = 3) -> str:
     """Some items as text: the first few by name, and how many more."""
     shown = ", ".join(str(item) for item in items[:most])
     return f"{shown} and {len(items) - most} more" if len(items) > most else shown
+
+
+def _patiently(call: Callable[[], T]) -> T:
+    """What `call` answers, once the API server is no longer busy: it says 429 while it has too many requests,
+    and for a moment after a CRD has come."""
+    import httpx2
+
+    for pause in _BUSY_PAUSES_S:
+        try:
+            return call()
+        except httpx2.HTTPStatusError as error:
+            if error.response.status_code != 429:
+                raise
+        time.sleep(pause)
+    return call()
 
 
 @contextmanager
