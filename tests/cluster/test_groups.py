@@ -14,7 +14,7 @@ from tests.cluster.cluster import Cluster, changed
 from tests.cluster.control_plane import ControlPlane
 from tests.cluster.lws import lws
 from tests.cluster.nodes import node, register
-from tests.cluster.player import playing
+from tests.cluster.player import Player, playing
 from tests.cluster.programs import Running, until
 from tests.cluster.trees import planned, rendered
 
@@ -26,9 +26,10 @@ _FROM_THE_CONTROLLER = re.compile(r"\$\((LWS_\w+)\)")
 class Groups:
     """A cluster with everything but the pods of one model of two nodes."""
 
-    def __init__(self, cluster: Cluster, program: Running) -> None:
+    def __init__(self, cluster: Cluster, program: Running, player: Player) -> None:
         self.api = cluster.api
         self.program = program
+        self.player = player
         self.plan = planned("serving")
         [self.model] = [model for model in self.plan.models if model.name == NAME]
         items = [
@@ -57,15 +58,13 @@ class Groups:
         register(self.api, node(name, place.cheapest, self.plan, place.pool_name, zone))
 
     def pods(self) -> dict[str, Object]:
-        """Of the model, by name; those that end have no kubelet that would let them go."""
+        """Of the model, by name."""
         self.program.check()
-        found = {}
-        for pod in self.api.list("v1", "Pod", self.plan.environment.namespace):
-            if pod["metadata"].get("deletionTimestamp"):
-                self.api.delete(pod, at_once=True)
-            elif pod["metadata"]["labels"].get("app.kubernetes.io/instance") == NAME:
-                found[pod["metadata"]["name"]] = pod
-        return found
+        return {
+            pod["metadata"]["name"]: pod
+            for pod in self.api.list("v1", "Pod", self.plan.environment.namespace)
+            if pod["metadata"]["labels"].get("app.kubernetes.io/instance") == NAME
+        }
 
     def placed(self, names: set[str]) -> dict[str, str]:
         """Pod to its node, once exactly these have one."""
@@ -89,9 +88,9 @@ def groups(plane: ControlPlane, cluster: Cluster, tmp_path: Path) -> Iterator[Gr
     with (
         lws(plane, cluster, tmp_path) as program,
         plane.client() as another,
-        playing(another, nodes=True),
+        playing(another, nodes=True) as player,
     ):
-        yield Groups(cluster, program)
+        yield Groups(cluster, program, player)
 
 
 def test_a_worker_goes_to_the_zone_of_its_leader(groups: Groups) -> None:
@@ -158,7 +157,11 @@ def test_a_group_that_loses_a_worker_starts_again_as_one(groups: Groups) -> None
     groups.placed({LEADER, WORKER})
     before = {name: pod["metadata"]["uid"] for name, pod in groups.pods().items()}
 
+    # As long as its kubelet takes to end it, which the controller has to see.
+    groups.player.silent.add(groups.pods()[WORKER]["spec"]["nodeName"])
     groups.api.delete(groups.pods()[WORKER])
+    until(lambda: LEADER not in groups.pods() or _ends(groups.pods()[LEADER]), "the end of the leader")
+    groups.player.silent.clear()
 
     def all_new() -> bool:
         now = {name: pod["metadata"]["uid"] for name, pod in groups.pods().items()}
@@ -166,6 +169,10 @@ def test_a_group_that_loses_a_worker_starts_again_as_one(groups: Groups) -> None
 
     until(all_new, "a new group", seconds=120, lacking=groups.pods)
     assert set(groups.placed({LEADER, WORKER}).values()) == {"first", "second"}
+
+
+def _ends(pod: Object) -> bool:
+    return bool(pod["metadata"].get("deletionTimestamp"))
 
 
 def _why(pod: Object) -> str:
