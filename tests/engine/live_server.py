@@ -25,6 +25,7 @@ from modelyard.objects.serving.compile_cache import COMPILE_PATH
 from modelyard.objects.serving.model import model_server
 from modelyard.objects.serving.weights import MARKER, weights_path
 from modelyard.planning import ModelPlan
+from modelyard.spec import Environment
 from tests.engine.installed import PYTHON, ROOT
 from tests.unit.given import a_model, a_plan, an_environment
 
@@ -56,9 +57,9 @@ def planned(metric: str = "waiting") -> ModelPlan:
 PLAN = planned()
 
 
-def rendered(plan: ModelPlan) -> dict[str, dict[str, Any]]:
+def rendered(plan: ModelPlan, environment: Environment = ENVIRONMENT) -> dict[str, dict[str, Any]]:
     """The objects of the model by kind."""
-    return {item["kind"]: item for item in model_server(plan, ENVIRONMENT)}
+    return {item["kind"]: item for item in model_server(plan, environment)}
 
 
 @dataclass(frozen=True)

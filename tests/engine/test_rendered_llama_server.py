@@ -51,7 +51,9 @@ def planned(**changes: Any) -> ModelPlan:
 
 
 def container(plan: ModelPlan) -> dict[str, Any]:
-    found: dict[str, Any] = rendered(plan)["Deployment"]["spec"]["template"]["spec"]["containers"][0]
+    found: dict[str, Any] = rendered(plan, ENVIRONMENT)["Deployment"]["spec"]["template"]["spec"][
+        "containers"
+    ][0]
     return found
 
 
@@ -99,7 +101,7 @@ def test_the_first_request_works_as_it_is_printed(served: tuple[ModelPlan, Llama
 
 def test_probes_ask_what_is_open_and_scrapes_bring_the_key(served: tuple[ModelPlan, LlamaServer]) -> None:
     plan, server = served
-    monitor = rendered(plan)["ServiceMonitor"]["spec"]["endpoints"][0]
+    monitor = rendered(plan, ENVIRONMENT)["ServiceMonitor"]["spec"]["endpoints"][0]
 
     assert server.ask(probe_path(container(plan))).status == 200
     assert server.ask(monitor["path"]).status == 401
@@ -111,7 +113,7 @@ def test_the_signal_comes_when_requests_had_their_time(tmp_path: Path) -> None:
     """The server cuts streams off, so the pause before the signal is the drain; then it must end within the
     grace."""
     plan = planned()
-    pod = rendered(plan)["Deployment"]["spec"]["template"]["spec"]
+    pod = rendered(plan, ENVIRONMENT)["Deployment"]["spec"]["template"]["spec"]
     drain = Drain(requests=plan.model.drain, kind="wait")
     assert (
         pod["containers"][0]["lifecycle"]["preStop"]["sleep"]["seconds"] == drain.endpoints + plan.model.drain
