@@ -5,12 +5,11 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
 
 import pytest
 
 from tests.cluster.api import Object
-from tests.cluster.cluster import Cluster, changed
+from tests.cluster.cluster import Cluster
 from tests.cluster.control_plane import ControlPlane
 from tests.cluster.lws import lws
 from tests.cluster.nodes import node, register
@@ -42,16 +41,27 @@ class Groups:
         cluster.put(items)
         self._cluster = cluster
 
-    def start(self, **changes: Any) -> None:
+    def start(self) -> None:
         """Put the model's group there."""
         [item] = [
             item
             for item in rendered(self.plan)
             if item["kind"] == "LeaderWorkerSet" and item["metadata"]["name"] == NAME
         ]
-        for field, value in changes.items():
-            item = changed(item, ("spec", field), value)
         self._cluster.put([item])
+
+    def start_on_two_nodes(self) -> None:
+        """The group, with a node for each of its pods."""
+        for name in ("first", "second"):
+            self.add_node(name, self.zones[0])
+        self.start()
+        self.placed({LEADER, WORKER})
+
+    @property
+    def zones(self) -> tuple[str, ...]:
+        """Of the pool that the group asks for."""
+        environment = self.plan.environment
+        return environment.pool_zones(environment.pools[self.model.placement.pool_name])
 
     def add_node(self, name: str, zone: str) -> None:
         place = self.model.placement
@@ -95,7 +105,7 @@ def groups(plane: ControlPlane, cluster: Cluster, tmp_path: Path) -> Iterator[Gr
 
 def test_a_worker_goes_to_the_zone_of_its_leader(groups: Groups) -> None:
     """EFA does not cross zones: a worker waits for a node there rather than start elsewhere."""
-    zone, other = groups.plan.environment.pool_zones(groups.plan.environment.pools["p5-efa"])[:2]
+    zone, other, *_ = groups.zones
     groups.add_node("first", zone)
     groups.start()
     assert groups.placed({LEADER}) == {LEADER: "first"}
@@ -129,11 +139,7 @@ def test_each_pod_knows_its_leader_and_its_place(groups: Groups) -> None:
 
 
 def test_only_the_leader_answers_requests(groups: Groups) -> None:
-    zone = groups.plan.environment.pool_zones(groups.plan.environment.pools["p5-efa"])[0]
-    for name in ("first", "second"):
-        groups.add_node(name, zone)
-    groups.start()
-    groups.placed({LEADER, WORKER})
+    groups.start_on_two_nodes()
 
     def answering() -> set[str]:
         return {
@@ -150,11 +156,7 @@ def test_only_the_leader_answers_requests(groups: Groups) -> None:
 
 def test_a_group_that_loses_a_worker_starts_again_as_one(groups: Groups) -> None:
     """Ranks that survive would wait for the lost one for ever."""
-    zone = groups.plan.environment.pool_zones(groups.plan.environment.pools["p5-efa"])[0]
-    for name in ("first", "second"):
-        groups.add_node(name, zone)
-    groups.start()
-    groups.placed({LEADER, WORKER})
+    groups.start_on_two_nodes()
     before = {name: pod["metadata"]["uid"] for name, pod in groups.pods().items()}
 
     # As long as its kubelet takes to end it, which the controller has to see.
