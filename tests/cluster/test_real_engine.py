@@ -29,7 +29,7 @@ from tests.cluster.proxy import Proxy
 from tests.cluster.rounds import rounds
 from tests.cluster.trees import rendered
 from tests.engine.installed import PYTHON, require
-from tests.engine.live_server import arguments, variables, write_weights
+from tests.engine.live_server import arguments, streamed_events, variables, write_weights
 from tests.unit.given import a_model, a_plan, an_environment
 
 require()
@@ -150,13 +150,7 @@ def _streamed(connection: HTTPConnection) -> Iterator[dict[str, Any]]:
     body = {"model": "tiny", "prompt": "One", "max_tokens": _LONG, "ignore_eos": True, "n": _ANSWERS}
     body |= {"stream": True, "stream_options": {"include_usage": True}}
     connection.request("POST", "/v1/completions", json.dumps(body), {"Content-Type": "application/json"})
-    for line in connection.getresponse():
-        event = line.removeprefix(b"data: ").strip()
-        if event == b"[DONE]":
-            return
-        if event:
-            yield json.loads(event)
-    raise AssertionError("the stream ended without [DONE]")
+    return streamed_events(connection.getresponse())
 
 
 def _answers(served: Served) -> bool:

@@ -11,7 +11,7 @@ import signal
 import socket
 import subprocess
 import time
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import closing, contextmanager
 from dataclasses import dataclass
 from http.client import HTTPConnection
@@ -55,6 +55,17 @@ def planned(metric: str = "waiting") -> ModelPlan:
 
 
 PLAN = planned()
+
+
+def streamed_events(response: Iterable[bytes]) -> Iterator[dict[str, Any]]:
+    """The events of a streamed answer; an error when the stream is cut off."""
+    for line in response:
+        event = line.removeprefix(b"data: ").strip()
+        if event == b"[DONE]":
+            return
+        if event:
+            yield json.loads(event)
+    raise AssertionError("the stream ended without [DONE]")
 
 
 def rendered(plan: ModelPlan, environment: Environment = ENVIRONMENT) -> dict[str, dict[str, Any]]:
@@ -107,13 +118,7 @@ class Server:
             self._request(connection, "/v1/chat/completions", body, KEY)
             response = connection.getresponse()
             assert response.status == 200, response.read()
-            for line in response:
-                event = line.removeprefix(b"data: ").strip()
-                if event == b"[DONE]":
-                    return
-                if event:
-                    yield json.loads(event)
-        raise AssertionError("the stream ended without [DONE]")
+            yield from streamed_events(response)
 
     def knock(self) -> str:
         """The status of the probes' path, or why there is none."""
